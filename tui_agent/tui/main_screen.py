@@ -25,16 +25,16 @@ from tui_agent.errors import ConfigError
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.session.engine_handle import EngineLink
 from tui_agent.tui.actions import Action
-from tui_agent.tui.layout import Shape, shape
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.notice import Level, Notice
 from tui_agent.tui.panes.side_strip import PaneStrip
 from tui_agent.tui.panes.sidebar import Sidebar
 from tui_agent.tui.panes.status import Status, StatusView
 from tui_agent.tui.prompt.prompt import Prompt
+from tui_agent.tui.shape import Shape, shape
 from tui_agent.tui.terminal.keyboard import BackgroundReported, KeyboardDriver
 from tui_agent.tui.terminal.terminal import Terminal, edit_text
-from tui_agent.tui.theme.startup import FirstLook, find_plugin_themes, first_look, named_theme
+from tui_agent.tui.theme.first_look import FirstLook, find_plugin_themes, first_look, named_theme
 from tui_agent.tui.theme.theme import DEFAULT_THEME, LIGHT_THEME, Palette, textual_theme
 from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.keymap import KeyMap, KeyScreen

@@ -13,9 +13,9 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionStarted
-from tui_agent.tui.layout import shape
 from tui_agent.tui.panes.header import Header
-from tui_agent.tui.theme.startup import named_theme
+from tui_agent.tui.shape import shape
+from tui_agent.tui.theme.first_look import named_theme
 from tui_agent.tui.theme.symbols import UNICODE
 from tui_agent.tui.theme.theme import Looks, Palette
 

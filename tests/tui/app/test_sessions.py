@@ -15,7 +15,7 @@ from tui_agent.protocol.commands import Rename
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.fork_form import ForkForm
 from tui_agent.tui.screens.replay.screen import ReplayScreen
-from tui_agent.tui.screens.sessions.rows import Line, arrange_rows, filter_rows, parse_sessions
+from tui_agent.tui.screens.sessions.rows import ListLine, arrange_rows, filter_rows, parse_sessions
 from tui_agent.tui.screens.sessions.screen import SessionsScreen
 
 BIG = 5_000
@@ -386,7 +386,7 @@ class Counting:
     def __init__(self, draw: Callable[..., Strip]) -> None:
         self.draw, self.count = draw, 0
 
-    def __call__(self, line: Line, width: int, *, chosen: bool) -> Strip:
+    def __call__(self, line: ListLine, width: int, *, chosen: bool) -> Strip:
         self.count += 1
         return self.draw(line, width, chosen=chosen)
 

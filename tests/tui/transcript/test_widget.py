@@ -19,7 +19,7 @@ from tui_agent.tui.theme.theme import Palette, bundled_folder, load_theme
 from tui_agent.tui.transcript.canvas import Pace
 from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.tool_rows import QUICK_S
-from tui_agent.tui.transcript.viewport import Line
+from tui_agent.tui.transcript.viewport import ScreenLine
 from tui_agent.tui.transcript.widget import TranscriptWidget
 
 
@@ -84,7 +84,7 @@ async def test_scrolled_up_it_stays_and_counts_what_is_new() -> None:
 
 def _all_lines(widget: TranscriptWidget) -> list[Any]:
     layout = widget.viewport.layout
-    return [Line(index, 0, row) for index in range(len(layout)) for row in layout.rows(index)]
+    return [ScreenLine(index, 0, row) for index in range(len(layout)) for row in layout.rows(index)]
 
 
 async def test_the_scrollbar_and_the_wheel_move_the_same_view() -> None:

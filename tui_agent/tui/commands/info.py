@@ -11,12 +11,12 @@ from tui_agent.tui.actions import Action
 from tui_agent.tui.cli_client import non_json_text
 from tui_agent.tui.commands.sheets import open_picker, show_answer
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.layout import LOW, SIDE, shape
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.modals.viewer import show, show_full_notice
 from tui_agent.tui.panes.plugin_sections import pane_title
 from tui_agent.tui.panes.todo import EMPTY, item_rows, progress
 from tui_agent.tui.screens.plugin_pane import PluginPaneScreen
+from tui_agent.tui.shape import LOW, SIDE, shape
 from tui_agent.tui.widgets.facts import Facts
 
 FIRST_GROUPS: Final = "Prompt", "Commands", "App", "Transcript", "Menu"

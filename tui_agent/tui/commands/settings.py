@@ -11,7 +11,7 @@ from tui_agent.tui.commands.keys import edit_keys
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.picker import Item
-from tui_agent.tui.theme.startup import theme_folders
+from tui_agent.tui.theme.first_look import theme_folders
 from tui_agent.tui.theme.theme import discover
 
 KEEP, RESET = "\0keep", "\0reset"

@@ -64,7 +64,9 @@ class Pump:
                 if self._views.head_moved and self._views.seq >= self._show_from_seq:
                     await self._refold_branch()
                 self._plan()
-        except BaseException:
+        except (
+            BaseException
+        ):  # Also when cancelled: a task that waits for a frame would otherwise wait for ever.
             self._wake_waiting_tasks()
             raise
         finally:

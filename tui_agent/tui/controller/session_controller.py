@@ -54,7 +54,7 @@ from tui_agent.tui.panes.plugin_feed import PaneFeed, find_panes
 from tui_agent.tui.panes.plugin_sections import PluginSections
 from tui_agent.tui.prompt.symbol_search import search_index
 from tui_agent.tui.screens.trace.screen import TraceScreen
-from tui_agent.tui.transcript.block_rows import draw_blocks
+from tui_agent.tui.transcript.blocks import draw_blocks
 from tui_agent.tui.transcript.style import output_columns
 from tui_agent.tui.widgets.sheet import Sheet
 

@@ -23,7 +23,7 @@ from tui_agent.tui.panes.policy import policy_words
 from tui_agent.tui.panes.start import UNOPENED, WATCH, StartContent
 from tui_agent.tui.prompt.prompt import PLACEHOLDER
 from tui_agent.tui.text import clean_line, shorten_home
-from tui_agent.tui.theme.startup import theme_folders
+from tui_agent.tui.theme.first_look import theme_folders
 from tui_agent.tui.widgets import key_settings
 
 

@@ -102,7 +102,7 @@ class ApprovalRows(ApprovalState):
 
     def _room(self, width: int) -> int:
         fixed = len(self.head(width)) + len(self._rows_below(width)) + len(self.message_rows(width))
-        return self.most_rows - fixed
+        return self.max_rows - fixed
 
     def _plan_rows(self, width: int, room: int) -> Plan:
         content = self.content

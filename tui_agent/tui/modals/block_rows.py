@@ -41,7 +41,7 @@ MAX_COLOURED_LINE: Final = 3000
 ReadLong: TypeAlias = Callable[[LongText, Callable[[str], None]], str]
 """Function that takes a long text and a callback. It returns a preview at once, and later passes the full text to the
 callback."""
-Line: TypeAlias = list[tuple[str, Role]]
+JsonLine: TypeAlias = list[tuple[str, Role]]
 """A line as a sequence of (text, colour role) pairs."""
 _JSON_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"{}\[\],:]+|[\s{}\[\],:]+')
 """Matches a JSON string, a number, a word, or the characters between them."""
@@ -143,7 +143,7 @@ def block_rows(block: DisplayBlock, looks: Looks, width: int, text: str) -> list
     return command_rows(text, looks, width, edges=False, bold=False)
 
 
-def json_strips(lines: Sequence[Line], looks: Looks, width: int) -> list[Strip]:
+def json_strips(lines: Sequence[JsonLine], looks: Looks, width: int) -> list[Strip]:
     pen = Pen(looks, "sunk")
     rows: list[Strip] = []
     for line in lines:
@@ -168,7 +168,7 @@ def _wrap_after(text: str, first_room: int, room: int) -> list[str]:
     return [first, *wrap(rest, max(8, room))] if rest else [first]
 
 
-def json_lines(value: JsonValue) -> list[Line]:
+def json_lines(value: JsonValue) -> list[JsonLine]:
     """Return the lines of a JSON value in colour, indented by 2 spaces per level."""
     return [
         [(clean_line(token[0], reveal=True), _token_role(token)) for token in _JSON_TOKEN.finditer(line)]

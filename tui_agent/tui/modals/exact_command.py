@@ -51,27 +51,27 @@ def is_command(text: str, runs: RunEffect) -> bool:
         return False
 
 
-class Line(NamedTuple):
+class ScriptLine(NamedTuple):
     """A line of a text, and the line's number from 1."""
 
     number: int
     text: str
 
 
-def exact_lines(text: str, room: int) -> list[Line]:
+def exact_lines(text: str, room: int) -> list[ScriptLine]:
     """Return the lines of a text with signs for invisible characters, e.g. `<U+202E>`.
 
     `room`: width of a row in cells. A whole row of blanks is replaced by a sign such as `<12 blanks>`.
     """
-    lines: list[Line] = []
+    lines: list[ScriptLine] = []
     number = 1
     for index, piece in enumerate(_MANY_BREAKS.split(reveal_invisible(text, tabs=True))):
         if index % 2:
-            lines.append(Line(number, f"<{len(piece)} line breaks>"))
+            lines.append(ScriptLine(number, f"<{len(piece)} line breaks>"))
             number += len(piece) - 1
             continue
         for line in piece.split("\n"):
-            lines.append(Line(number, _count_blanks(line, max(0, room - 2))))
+            lines.append(ScriptLine(number, _count_blanks(line, max(0, room - 2))))
             number += 1
     return lines
 

@@ -48,7 +48,7 @@ class Entry(NamedTuple):
     folder: str
 
 
-class Choice(NamedTuple):
+class TrustChoice(NamedTuple):
     """An answer on the trust sheet and its action.
 
     `about`: a description, or the reason why the answer is not available.
@@ -101,14 +101,16 @@ class TrustSheet(ChoiceSheet[Answer | None]):
         self._seen_files = set[int]()
         self.add_class("-warning")
 
-    def _offer_choices(self, fault: str) -> list[Choice]:
+    def _offer_choices(self, fault: str) -> list[TrustChoice]:
         about = f"not possible: {fault}" if fault else "used until one of them changes"
-        trust = Choice("trust_these", "trust", "Trust these files", about, not fault)
-        leave = Choice("trust_without", "without", "Ignore these files", "not asked again until one changes")
-        forget = Choice("trust_forget", "forget", "Revoke trust", "ask at the next start")
+        trust = TrustChoice("trust_these", "trust", "Trust these files", about, not fault)
+        leave = TrustChoice(
+            "trust_without", "without", "Ignore these files", "not asked again until one changes"
+        )
+        forget = TrustChoice("trust_forget", "forget", "Revoke trust", "ask at the next start")
         choices = {"open": [trust, leave], "without": [trust], "trusted": []}.get(self._state, [])
         if self._asking:
-            return [*choices, Choice("trust_quit", "quit", "Quit", "quit tui-agent")]
+            return [*choices, TrustChoice("trust_quit", "quit", "Quit", "quit tui-agent")]
         return [*choices, *([forget] if self._state in ("trusted", "without") else [])]
 
     @property
@@ -187,7 +189,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
             hint("trust_choose"),
         ]
 
-    def _choice_rows(self, room: int, number: int, choice: Choice) -> list[Strip]:
+    def _choice_rows(self, room: int, number: int, choice: TrustChoice) -> list[Strip]:
         pen = self.choice_pen(number)
         left = [
             pen.mark,

@@ -11,7 +11,7 @@ from tui_agent.config.settings.providers import BUILT_IN_PROFILES, PROVIDERS, Pr
 from tui_agent.config.settings.settings import ModelProfile
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.panes.start import WAYS_TO_START, Choice
+from tui_agent.tui.panes.start import WAYS_TO_START, StartChoice
 
 SERVERS = (("Ollama", 11434), ("LM Studio", 1234), ("llama.cpp", 8080), ("vLLM", 8000))
 TIMEOUT_S = 1.0
@@ -66,7 +66,7 @@ def _parse_server(name: str, port: int, response: bytes) -> Server | None:
 
 def first_choices(
     models: Mapping[str, ModelProfile], local: Sequence[Server], keys: Collection[str]
-) -> list[Choice]:
+) -> list[StartChoice]:
     """Return the start page's rows to choose a model.
 
     `keys`: names of the environment variables that are set.
@@ -79,17 +79,17 @@ def first_choices(
     ]
 
 
-def _profile(name: str, profile: ModelProfile, keys: Collection[str]) -> Choice:
+def _profile(name: str, profile: ModelProfile, keys: Collection[str]) -> StartChoice:
     variable = profile_key(profile)
     group = "Set up in config.toml"
     if variable and variable not in keys:
-        return Choice(name, f"needs {variable}, which is not set", "type it", f"provider {name}", group)
+        return StartChoice(name, f"needs {variable}, which is not set", "type it", f"provider {name}", group)
     about = f"{variable} is set" if variable else profile.base_url or "is set up"
-    return Choice(name, about, profile.model, f"model {name}", group)
+    return StartChoice(name, about, profile.model, f"model {name}", group)
 
 
-def _with_keys(keys: Collection[str]) -> list[Choice]:
-    choices: list[Choice] = []
+def _with_keys(keys: Collection[str]) -> list[StartChoice]:
+    choices: list[StartChoice] = []
     for vendor in PROVIDERS.values():
         variable = next((key for key in vendor.key_variables if key in keys), "")
         if variable:
@@ -97,7 +97,7 @@ def _with_keys(keys: Collection[str]) -> list[Choice]:
             intent = f"model {first}" if first else f"provider {vendor.name}/"
             model = first.partition("/")[2] or "name a model"
             choices.append(
-                Choice(
+                StartChoice(
                     vendor_title(vendor.name), f"{variable} is set", model, intent, "Found on this machine"
                 )
             )
@@ -111,10 +111,10 @@ def suggested_model(vendor: Provider) -> str:
     return f"{vendor.name}/{model}" if model else ""
 
 
-def _local(server: Server) -> Choice:
+def _local(server: Server) -> StartChoice:
     about = f"answers on localhost:{server.port}, {format_count(len(server.models), 'model')}"
     model = server.models[0]
-    return Choice(server.name, about, model, f"local {server.address} {model}", "Found on this machine")
+    return StartChoice(server.name, about, model, f"local {server.address} {model}", "Found on this machine")
 
 
 _WRITTEN = {
@@ -138,14 +138,14 @@ def vendor_title(name: str) -> str:
     return _WRITTEN.get(name, name.replace("_", " ").capitalize())
 
 
-def ready_choices(help_key: str) -> list[Choice]:
+def ready_choices(help_key: str) -> list[StartChoice]:
     """Return the rows of the start page when a model is set.
 
     `help_key`: the key shown in the help row.
     """
-    return [Choice("Help", "keys and commands", help_key, "help", "Also")]
+    return [StartChoice("Help", "keys and commands", help_key, "help", "Also")]
 
 
-def sessions_choice(group: str) -> Choice:
+def sessions_choice(group: str) -> StartChoice:
     """Return the start page's row for earlier sessions."""
-    return Choice("Sessions", "continue an earlier session", "/sessions", "sessions", group)
+    return StartChoice("Sessions", "continue an earlier session", "/sessions", "sessions", group)

@@ -29,7 +29,7 @@ FOLDER_INDENT: Final = " " * 6
 """Indent that aligns the facts about the folder with the rows above."""
 
 
-class Choice(NamedTuple):
+class StartChoice(NamedTuple):
     """A row of the start page.
 
     `intent`: the action that the row runs; a row without an intent cannot be chosen.
@@ -43,25 +43,27 @@ class Choice(NamedTuple):
 
 
 WAYS_TO_START: Final = (
-    Choice(
+    StartChoice(
         "Set up a model", "enter a key, or the address of your own server", "", "provider", "Ways to start"
     ),
-    Choice("Watch a demo", "a real task in a throw-away folder", "no key, 1 min", "demo", "Ways to start"),
+    StartChoice(
+        "Watch a demo", "a real task in a throw-away folder", "no key, 1 min", "demo", "Ways to start"
+    ),
 )
 """Ways to begin without a configured model, as rows of the start page. The first frame shows these rows."""
 UNOPENED: Final = (
-    Choice("New session", "start a new session in this folder", "/new", "new"),
-    Choice("Sessions", "continue an earlier session", "/sessions", "sessions"),
+    StartChoice("New session", "start a new session in this folder", "/new", "new"),
+    StartChoice("Sessions", "continue an earlier session", "/sessions", "sessions"),
 )
 """Rows that are shown when no session could be opened."""
-WATCH: Final = Choice("Watch", "watch the session here, read only", "", "watch_session")
+WATCH: Final = StartChoice("Watch", "watch the session here, read only", "", "watch_session")
 """Row below `UNOPENED`, shown if another process has the session open."""
 
 
 class StartContent(NamedTuple):
     """The content of the start page: rows to choose from, a possible fault, and facts about the folder."""
 
-    choices: Sequence[Choice] = ()
+    choices: Sequence[StartChoice] = ()
     needs_model: bool = False
     fault: str = ""
     """The reason why the requested model is not usable, or why no session is open."""
@@ -114,7 +116,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         self.show()
 
     @property
-    def usable(self) -> list[Choice]:
+    def usable(self) -> list[StartChoice]:
         """The selectable rows of the start page, from top to bottom."""
         return [choice for choice in self.content.choices if choice.intent]
 
@@ -189,7 +191,7 @@ class Start(KeyActions, LinePane, can_focus=True):
             index += bool(choice.intent)
         return rows
 
-    def _choice_row(self, choice: Choice, chosen: bool, room: int) -> Strip:
+    def _choice_row(self, choice: StartChoice, chosen: bool, room: int) -> Strip:
         is_usable = bool(choice.intent)
         chosen = chosen and is_usable and self.has_focus
         number = self.numbers.get(choice.intent, 0)

@@ -115,7 +115,7 @@ class Prompt(Vertical):
         self._blank_at: tuple[int, int] | None = None
         """The cursor's position after the menu inserted a completion with a final space. None once the cursor has
         moved."""
-        self.most_rows = 10
+        self.max_rows = 10
         self.with_policy = True
         self._token: Token | None = None
         self._mentions: list[MentionCandidate] = []
@@ -162,9 +162,9 @@ class Prompt(Vertical):
         if self.queue_rows.rows_wanted != before:
             self.post_message(self.MenuChanged())
 
-    def fit(self, most_rows: int, *, policy_row: bool) -> None:
-        """Limit the prompt's height to `most_rows` rows, and show or hide the row with the policy."""
-        self.most_rows, self.with_policy = most_rows, policy_row
+    def fit(self, max_rows: int, *, policy_row: bool) -> None:
+        """Limit the prompt's height to `max_rows` rows, and show or hide the row with the policy."""
+        self.max_rows, self.with_policy = max_rows, policy_row
         self.policy_row.display = policy_row
         self._grow()
 
@@ -175,7 +175,7 @@ class Prompt(Vertical):
         return rows + (1 if self.with_policy else 0) + self.queue_rows.rows_wanted
 
     def _grow(self) -> None:
-        room = max(1, self.most_rows - (1 if self.with_policy else 0))
+        room = max(1, self.max_rows - (1 if self.with_policy else 0))
         rows = max(1, min(room, self.editor.wrapped_document.height))
         height = self.editor.styles.height
         if height is None or height.value != rows:

@@ -18,7 +18,7 @@ from tui_agent.tui.screens.page import LinesScreen
 from tui_agent.tui.screens.single_screen import SingleScreenApp
 from tui_agent.tui.terminal.terminal import Terminal
 from tui_agent.tui.theme.theme import Looks, Role
-from tui_agent.tui.transcript.block_rows import draw_blocks
+from tui_agent.tui.transcript.blocks import draw_blocks
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import part
 

@@ -10,7 +10,7 @@ from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.plugin_feed import PaneFeed
 from tui_agent.tui.panes.plugin_sections import pane_rows, pane_title
 from tui_agent.tui.screens.page import LinesScreen, fill_header
-from tui_agent.tui.transcript.block_rows import draw_blocks
+from tui_agent.tui.transcript.blocks import draw_blocks
 
 
 class PluginPaneScreen(LinesScreen):

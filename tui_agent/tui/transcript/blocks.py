@@ -1,6 +1,6 @@
-"""Rows for display blocks: the body below the head row of a tool call or a notice in the transcript.
+"""Rows for display blocks: below the head row of a tool call or a notice in the transcript, and in panes of plugins.
 
-Invariant: every kind of block has rows.
+Invariant: every kind of block has rows, and a block looks the same in both places.
 """
 
 import json
@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, assert_never
 
+from textual.strip import Strip
+
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import LongText
+from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.display import (
     CustomBlock,
     DiffBlock,
@@ -25,14 +27,14 @@ from tui_agent.protocol.display import (
 )
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import clean, clean_line
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.transcript.code import color_tokens, lexer_for, tokens
 from tui_agent.tui.transcript.diff import diff_rows, parse_diff
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.output import output_lines, output_rows
-from tui_agent.tui.transcript.rows import LITERAL, Row, Run, frame, wrap
-from tui_agent.tui.transcript.style import Look
+from tui_agent.tui.transcript.rows import LITERAL, Row, Run, frame, strip_of, wrap
+from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
 from tui_agent.tui.transcript.table import Cell, column_widths, header_style, table_rows
 from tui_agent.units import format_bytes
 
@@ -41,6 +43,8 @@ LIVE_ROWS: Final = 6
 DIFF_ROWS: Final = 12
 PART_LINES: Final = 5_000
 """Maximum number of lines of an unfolded text that are drawn at a time."""
+INDENT: Final = 2
+"""Empty cells on the left of each row outside the transcript."""
 PART: Final = "part:"
 """Prefix of a click action that shows another part of an unfolded text.
 
@@ -319,3 +323,22 @@ def tree_lines(nodes: Sequence[TreeNode]) -> list[str]:
 def _lines(text: LongText, read: Reader) -> int:
     shown = read(text)
     return shown.removesuffix("\n").count("\n") + 1 if shown else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _PlainBody(Body):
+    def prefix(self) -> list[Run]:
+        return [Run(" " * INDENT, self.look.ground)]
+
+
+def draw_blocks(blocks: Sequence[DisplayBlock], looks: Looks, width: int, ground: Role) -> list[Strip]:
+    """Draw blocks as rows of `width` cells on the background `ground`, with an empty row between two blocks."""
+    strips: list[Strip] = []
+    for number, block in enumerate(blocks):
+        # A diff keeps the transcript's gutter for its line numbers.
+        extra = 0 if isinstance(block, DiffBlock) else TEXT_COLUMN + 2 - INDENT
+        look = Look(looks.palette, looks.symbols, width + extra, base=ground)
+        rows = block_rows(block, _PlainBody(look, text_preview, limit=None))
+        strips += [strip_of((), look.ground, width)] if number and rows else []
+        strips += [strip_of(row.runs, row.ground, width) for row in rows]
+    return strips

@@ -29,7 +29,7 @@ from tui_agent.tui.transcript.rows import DECOR, Row, Run, restyle, strip_of
 from tui_agent.tui.transcript.selection import Selection
 from tui_agent.tui.transcript.style import Look
 from tui_agent.tui.transcript.tool_rows import QUICK_S, is_too_young, is_unfinished
-from tui_agent.tui.transcript.viewport import Line, Viewport
+from tui_agent.tui.transcript.viewport import ScreenLine, Viewport
 
 _MAX_STRIPS: Final = 400
 TAIL_S: Final = 1 / 30
@@ -122,7 +122,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         """Digests of the requested long texts that are not loaded yet."""
         self._actions = actions
         self.viewport = Viewport(Layout(Look(palette, symbols, 80, actions=actions), self._read, now))
-        self._frame: list[Line] = []
+        self._frame: list[ScreenLine] = []
         self._painted: list[_PaintedLine] = []
         self._strips: dict[int, tuple[Row, Strip]] = {}
         self._unfinished: set[int] = set()
@@ -260,7 +260,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self._strips[id(row)] = (row, strip)
         return strip
 
-    def _overlay(self, line: Line) -> _PaintedLine:
+    def _overlay(self, line: ScreenLine) -> _PaintedLine:
         if line.row is None:
             return _PaintedLine()
         cursor = (

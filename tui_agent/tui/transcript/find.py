@@ -88,7 +88,7 @@ class Finder:
             return []
         return [match.span() for match in self._pattern.finditer(row.text())]
 
-    def step(self, layout: Layout, start: int, direction: int) -> Hit | None:
+    def move(self, layout: Layout, start: int, direction: int) -> Hit | None:
         """Go to the next (`direction` 1) or previous (-1) match, wrapping around. Return None if there is none.
 
         `start`: index of the entry to begin with if there is no current match.

@@ -31,7 +31,7 @@ _NAMED: Final[tuple[Role, ...]] = ("t3", "error", "success", "warning", "accent"
 
 
 @dataclass(frozen=True, slots=True)
-class Pen:
+class TextAttributes:
     """The current text style, as set by SGR sequences.
 
     `color`: None, 0 to 255, or `#rrggbb`.
@@ -44,7 +44,7 @@ class Pen:
 
 def output_lines(text: str, look: Look) -> list[list[Run]]:
     """Convert a program's output to lines of runs."""
-    pen = Pen()
+    pen = TextAttributes()
     lines: list[list[Run]] = []
     for raw in text.removesuffix("\n").split("\n"):
         last_form = raw.removesuffix("\r").rpartition("\r")[2]
@@ -79,7 +79,7 @@ def show_addresses(raw: str) -> str:
     return "".join([*pieces, raw[end:], f" ({address_of(target).text})" if target else ""])
 
 
-def _line(raw: str, pen: Pen, look: Look) -> tuple[list[Run], Pen]:
+def _line(raw: str, pen: TextAttributes, look: Look) -> tuple[list[Run], TextAttributes]:
     runs: list[Run] = []
     column = 0
     for piece, codes in _split_codes(raw[:LINE_LIMIT]):
@@ -106,7 +106,7 @@ def _split_codes(raw: str) -> Iterator[tuple[str, str | None]]:
     yield from ((piece, None) for piece in split_tabs(raw[end:]))
 
 
-def _apply_codes(pen: Pen, codes: str) -> Pen:
+def _apply_codes(pen: TextAttributes, codes: str) -> TextAttributes:
     numbers = [int(code) if code else 0 for code in re.split("[;:]", codes)]
     color, bold, underline = pen.color, pen.bold, pen.underline
     index = 0
@@ -127,7 +127,7 @@ def _apply_codes(pen: Pen, codes: str) -> Pen:
             color = extended if code == 38 and extended is not None else color
             index += used
         index += 1
-    return Pen(color, bold, underline)
+    return TextAttributes(color, bold, underline)
 
 
 def _extended_color(rest: Sequence[int]) -> tuple[int | str | None, int]:
@@ -143,7 +143,7 @@ def _extended_color(rest: Sequence[int]) -> tuple[int | str | None, int]:
     return None, len(rest)
 
 
-def _style(pen: Pen, look: Look) -> Style:
+def _style(pen: TextAttributes, look: Look) -> Style:
     role: Role = "t2"
     if isinstance(pen.color, int) and pen.color < 16:
         role = _NAMED[pen.color % 8]

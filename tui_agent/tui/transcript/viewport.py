@@ -24,7 +24,7 @@ class RowPosition(NamedTuple):
     row: int
 
 
-class Line(NamedTuple):
+class ScreenLine(NamedTuple):
     """One line of the screen: a row of an entry, or the empty row before an entry.
 
     - `slot`: index of the entry
@@ -177,9 +177,9 @@ class Viewport:
         """Scroll so that the first row of an entry is the second row of the view."""
         self.scroll_to(self.layout.top(index) - 1)
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[ScreenLine]:
         """Return the visible lines, at most `height`."""
-        lines: list[Line] = []
+        lines: list[ScreenLine] = []
         layout = self.layout
         if not len(layout) or not self.height:
             return lines
@@ -187,7 +187,7 @@ class Viewport:
         while len(lines) < self.height and index < len(layout):
             rows = layout.rows(index)
             while number < len(rows) and len(lines) < self.height:
-                lines.append(Line(index, number, rows[number] if number >= 0 else None))
+                lines.append(ScreenLine(index, number, rows[number] if number >= 0 else None))
                 number += 1
             index += 1
             number = -layout.slots[index].gap if index < len(layout) else 0

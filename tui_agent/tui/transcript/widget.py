@@ -12,17 +12,17 @@ from textual.timer import Timer
 from tui_agent.folds.transcript.entries import AnswerEntry, UserEntry
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.transcript.blocks import part_move
-from tui_agent.tui.transcript.commands import TranscriptCommands
 from tui_agent.tui.transcript.messages import EntryAction, LinkClicked, TextSelected
+from tui_agent.tui.transcript.operations import TranscriptOperations
 from tui_agent.tui.transcript.selection import Point, Selection, char_at, word_at
-from tui_agent.tui.transcript.viewport import Line
+from tui_agent.tui.transcript.viewport import ScreenLine
 from tui_agent.tui.widgets.keymap import KeyActions
 
 WHEEL_ROWS: Final = 3
 DRAG_S: Final = 0.05
 
 
-class TranscriptWidget(KeyActions, TranscriptCommands):
+class TranscriptWidget(KeyActions, TranscriptOperations):
     """The transcript widget; posts EntryAction, LinkClicked, BlobWanted and TextSelected."""
 
     _press: Point | None = None
@@ -178,7 +178,7 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
     def on_leave(self, event: events.Leave) -> None:
         self._hover_on("")
 
-    def _click(self, line: Line, act: str) -> None:
+    def _click(self, line: ScreenLine, act: str) -> None:
         entry = self.viewport.layout.entry(line.slot)
         self.move_cursor(line.slot)
         if act.startswith("link:"):
@@ -196,7 +196,7 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
         event.prevent_default()
         self._scroll(rows)
 
-    def _line(self, y: int) -> Line | None:
+    def _line(self, y: int) -> ScreenLine | None:
         return self._frame[y] if 0 <= y < len(self._frame) else None
 
     def _point(self, x: int, y: int) -> Point | None:

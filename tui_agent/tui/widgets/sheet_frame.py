@@ -162,7 +162,7 @@ class SheetFrame(ScrollsLines, QuestionKeys[ResultT]):
         return self.app.size.height < 16 or self.app.size.width < 60
 
     @property
-    def most_rows(self) -> int:
+    def max_rows(self) -> int:
         """The maximum number of rows of head, body and foot together."""
         return self.app.size.height - (0 if self.is_full else 2 if self.tight else 6)
 
@@ -186,7 +186,7 @@ class SheetFrame(ScrollsLines, QuestionKeys[ResultT]):
         head, foot = self.head(width), [*self.foot(width), *self.message_rows(width)]
         # A scrollbar takes one cell of the body's width.
         body = self.body(width)
-        room = max(1, self.most_rows - len(head) - len(foot))
+        room = max(1, self.max_rows - len(head) - len(foot))
         if len(body) > room:
             body = self.body(width - 1)
         self._sheet.styles.width = outer

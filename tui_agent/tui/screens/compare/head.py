@@ -11,7 +11,6 @@ from textual.strip import Strip
 
 from tui_agent.folds.comparison.fold import Comparison
 from tui_agent.folds.comparison.side import OutcomeState, Side
-from tui_agent.tui.layout import AIRY, LOW, MIDDLE, SIDE
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.marks import ROLES, mark_symbol, most_important
 from tui_agent.tui.panes.status import StatusView
@@ -23,6 +22,7 @@ from tui_agent.tui.screens.compare.figures import (
     final_sums,
     sums_at,
 )
+from tui_agent.tui.shape import AIRY, LOW, MIDDLE, SIDE
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.lists import LinePane
@@ -34,7 +34,7 @@ TINY = 30
 """On screens narrower than this, in cells, there is no room for labels."""
 
 
-class Columns(NamedTuple):
+class CompareColumns(NamedTuple):
     """The columns of the comparison, in cells.
 
     - `labels`: the column where the labels begin
@@ -64,14 +64,14 @@ class Columns(NamedTuple):
         return end - MARGIN - (self.right if right and self.both else self.left)
 
 
-def columns_for(width: int) -> Columns:
+def columns_for(width: int) -> CompareColumns:
     """Return the columns for a screen of this width in cells."""
     middle = width // 2 + 2
     if width >= SIDE:
-        return Columns(width, 4, 22, middle, middle)
+        return CompareColumns(width, 4, 22, middle, middle)
     if width >= MIDDLE:
-        return Columns(width, 2, 14, 14 + (width - 14) // 2, 0)
-    return Columns(width, 2, 14, 0, 0) if width >= TINY else Columns(width, 0, 2, 0, 0)
+        return CompareColumns(width, 2, 14, 14 + (width - 14) // 2, 0)
+    return CompareColumns(width, 2, 14, 0, 0) if width >= TINY else CompareColumns(width, 0, 2, 0, 0)
 
 
 Piece: TypeAlias = tuple[int, int, Sequence[Part]]
@@ -153,13 +153,13 @@ class CompareHead(LinePane):
         rows += self._draw_figures(columns)
         return [*rows, *gap, self._draw_timelines(columns), *gap]
 
-    def _visible_sides(self, columns: Columns) -> list[tuple[int, int, int]]:
+    def _visible_sides(self, columns: CompareColumns) -> list[tuple[int, int, int]]:
         """Return (side, first column, width) of each visible side; side 0 is the left session, 1 the right one."""
         if not columns.both:
             return [(self.chosen, columns.left, columns.room(False))]
         return [(0, columns.left, columns.room(False)), (1, columns.right, columns.room(True))]
 
-    def _draw_sides(self, label: str, columns: Columns, parts: Sequence[Sequence[Part]]) -> Strip:
+    def _draw_sides(self, label: str, columns: CompareColumns, parts: Sequence[Sequence[Part]]) -> Strip:
         label = label if columns.width >= SIDE else _SHORT.get(label, label)
         room = columns.left - columns.labels - 1
         pieces: list[Piece] = [
@@ -170,7 +170,7 @@ class CompareHead(LinePane):
 
     # -- names -----------------------------------------------------------------------------------------------------
 
-    def _draw_title(self, columns: Columns) -> Strip:
+    def _draw_title(self, columns: CompareColumns) -> Strip:
         symbols = self.looks.symbols
         left: list[Part] = [(" " * columns.labels, self.style()), ("What if", self.style(bold=True))]
         if self.moment.text:
@@ -189,7 +189,7 @@ class CompareHead(LinePane):
                 right = cut_parts(right, room, symbols.ellipsis)
         return row(columns.width, left, right, fill=self.style())
 
-    def _draw_band(self, columns: Columns) -> list[Strip]:
+    def _draw_band(self, columns: CompareColumns) -> list[Strip]:
         rich, ellipsis = self.looks.palette.style, self.looks.symbols.ellipsis
         fill = rich("t1", "s1")
         names: list[Piece] = []
@@ -211,7 +211,7 @@ class CompareHead(LinePane):
         rows = [names, models, *([changes] if self._has_changes else [])]
         return [join_pieces(columns.width, pieces, fill, ellipsis) for pieces in rows]
 
-    def _mark(self, side: int, columns: Columns) -> str:
+    def _mark(self, side: int, columns: CompareColumns) -> str:
         if not columns.both:
             return f"{side + 1} of 2" if columns.width >= TINY else ""
         return "this branch" if side == self.chosen else ""
@@ -235,7 +235,7 @@ class CompareHead(LinePane):
             part("running" if is_running else side.outcome.label, self.style()),
         ]
 
-    def _draw_figures(self, columns: Columns) -> list[Strip]:
+    def _draw_figures(self, columns: CompareColumns) -> list[Strip]:
         left, right = self.sides
         ms = self.moment.ms
         now = (final_sums(left), final_sums(right)) if ms is None else (sums_at(left, ms), sums_at(right, ms))
@@ -273,7 +273,7 @@ class CompareHead(LinePane):
 
     # -- time ------------------------------------------------------------------------------------------------------
 
-    def _draw_timelines(self, columns: Columns) -> Strip:
+    def _draw_timelines(self, columns: CompareColumns) -> Strip:
         rooms = [room for _, _, room in self._visible_sides(columns)]
         rooms = rooms if columns.both else rooms * 2
         # One scale for both: a cell is the same number of seconds on the left as on the right.

@@ -26,7 +26,7 @@ from tui_agent.tui.panes.notice import Notice
 from tui_agent.tui.screens.compare.figures import describe_missing, describe_tools
 from tui_agent.tui.screens.compare.head import (
     MARGIN,
-    Columns,
+    CompareColumns,
     CompareHead,
     CompareHeader,
     Moment,
@@ -214,7 +214,7 @@ def _merge_timelines(comparison: Comparison | None) -> Timeline:
 class ComparisonBody:
     """Draws the lower part of a comparison: both sessions, or only the session `chosen`."""
 
-    def __init__(self, comparison: Comparison, looks: Looks, columns: Columns, chosen: int) -> None:
+    def __init__(self, comparison: Comparison, looks: Looks, columns: CompareColumns, chosen: int) -> None:
         self._comparison = comparison
         self._sides = comparison.left, comparison.right
         self._looks = looks

@@ -31,7 +31,7 @@ from tui_agent.tui.screens.replay.timeline_pane import Head, TimelinePane, rows_
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.time_slice import Slices
-from tui_agent.tui.transcript.block_rows import draw_blocks
+from tui_agent.tui.transcript.blocks import draw_blocks
 from tui_agent.tui.transcript.messages import BlobWanted
 from tui_agent.tui.transcript.tool_rows import QUICK_S
 from tui_agent.tui.transcript.widget import TranscriptWidget

@@ -11,7 +11,7 @@ from tui_agent.folds.text.line_diff import FileCounts
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.cli_client import JsonRow, text_of
 from tui_agent.tui.screens.sessions.rendering import branch_mark, highlight
-from tui_agent.tui.screens.sessions.rows import Hit, Row, state_of
+from tui_agent.tui.screens.sessions.rows import SearchHit, SessionRow, state_of
 from tui_agent.tui.text import clean, clean_line, fit, reveal_line, shorten_home
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
@@ -109,7 +109,7 @@ class SessionDetail:
         self._seen = ""
         """All text drawn so far, to check which words of the search appear in it."""
 
-    def draw(self, session: Row, hit: Hit | None, preview: Preview | None) -> None:
+    def draw(self, session: SessionRow, hit: SearchHit | None, preview: Preview | None) -> None:
         """Add all rows. Without a preview, add only the facts from the list of sessions."""
         facts = self._facts
         facts.gap()
@@ -135,7 +135,7 @@ class SessionDetail:
             facts.gap()
             facts.text("The log is long: only its end is shown here.", "t3")
 
-    def _draw_times(self, session: Row, preview: Preview | None) -> None:
+    def _draw_times(self, session: SessionRow, preview: Preview | None) -> None:
         facts = self._facts
         duration = format_rough_duration(max(0.0, session.updated - session.started))
         clock = self._clock(session.started)
@@ -179,7 +179,7 @@ class SessionDetail:
         highlighted = self._facts.looks.palette.style("accent", "s1", bold=True, underline=True)
         return highlight(text, self._words, self._facts.style(bold=bold), highlighted)
 
-    def _draw_hit(self, hit: Hit) -> None:
+    def _draw_hit(self, hit: SearchHit) -> None:
         more = f", {hit.places - 1} more" if hit.places > 1 else ""
         self._facts.section(f"Found in {KINDS.get(hit.kind, 'the log')}, event {hit.seq}{more}")
         for line in wrap(hit.snippet, self._facts.room)[:MAX_MESSAGE_ROWS]:
@@ -200,7 +200,7 @@ class SessionDetail:
         if len(files) > MAX_FILES:
             self._facts.text(f"{len(files) - MAX_FILES} more", "t3")
 
-    def _draw_sums(self, session: Row) -> None:
+    def _draw_sums(self, session: SessionRow) -> None:
         facts = self._facts
         symbol, role, words = state_of(session, self._symbols)
         facts.line(
@@ -226,7 +226,7 @@ class SessionDetail:
         waiting = preview.waiting.describe()
         self._facts.fact("Waiting", waiting or "nothing", "warning" if waiting else "t1")
 
-    def _draw_branches(self, session: Row, preview: Preview) -> None:
+    def _draw_branches(self, session: SessionRow, preview: Preview) -> None:
         if not preview.branches:
             return
         self._facts.section("Branches")

@@ -17,9 +17,9 @@ from tui_agent.tui.screens.search_page import SearchPage
 from tui_agent.tui.screens.sessions.detail import Preview, SessionDetail
 from tui_agent.tui.screens.sessions.rendering import SessionsHeader, SessionTable
 from tui_agent.tui.screens.sessions.rows import (
-    Hit,
-    Line,
-    Row,
+    ListLine,
+    SearchHit,
+    SessionRow,
     arrange_rows,
     filter_rows,
     parse_hits,
@@ -40,7 +40,7 @@ MIN_SEARCH_CHARS = 2
 """Minimum length of a search in the sessions' texts, in characters."""
 
 
-class SessionsPage(SearchPage[Line]):
+class SessionsPage(SearchPage[ListLine]):
     """The list of sessions with search and details; the subclass `SessionsScreen` adds actions on sessions."""
 
     scope = "sessions"
@@ -56,10 +56,10 @@ class SessionsPage(SearchPage[Line]):
         self.listing.can_choose = lambda line: line.row is not None
         self.listing.key = lambda line: line.key
         self.here_only = False
-        self.rows: Sequence[Row] = ()
+        self.rows: Sequence[SessionRow] = ()
         self._is_listed = False
         """True after the list was loaded for the first time."""
-        self.hits: Mapping[str, Hit] = {}
+        self.hits: Mapping[str, SearchHit] = {}
         self._hits_for = ""
         self.search_field = self.top.field
         self._status = "Reading the sessions …"
@@ -80,7 +80,7 @@ class SessionsPage(SearchPage[Line]):
         return self.search_field.text.strip()
 
     @property
-    def subject(self) -> Row | None:
+    def subject(self) -> SessionRow | None:
         return self.chosen.row if self.chosen is not None else None
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ class SessionsPage(SearchPage[Line]):
         self.top.status = "searching: reading new logs first …"
         self.top.show()
 
-    async def _read_preview(self, row: Row) -> None:
+    async def _read_preview(self, row: SessionRow) -> None:
         await asyncio.sleep(PAUSE_S)  # Load nothing for sessions that the cursor only passes over.
         _, output = await self.context.ask("sessions", "preview", row.id, "--json")
         for preview in read_rows(Preview, output)[:1]:
@@ -209,10 +209,10 @@ class SessionsPage(SearchPage[Line]):
     def column_names(self, width: int) -> Strip:
         return self.table.draw_heads(width, self.pen)
 
-    def draw_row(self, item: Line, width: int, line: Pen) -> Strip:
+    def draw_row(self, item: ListLine, width: int, line: Pen) -> Strip:
         return self.table.draw_line(item, width, line)
 
-    def draw_detail(self, facts: Facts, row: Row) -> None:
+    def draw_detail(self, facts: Facts, row: SessionRow) -> None:
         updated, preview = self._previews.get(row.id, (None, None))
         if updated != row.updated:
             preview = None

@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.tui.panes.header import Header
-from tui_agent.tui.screens.sessions.rows import Line, Row, Sort, state_of
+from tui_agent.tui.screens.sessions.rows import ListLine, SessionRow, Sort, state_of
 from tui_agent.tui.text import fit, pad
 from tui_agent.tui.text import width as width_of
 from tui_agent.tui.theme.theme import Looks
@@ -20,7 +20,7 @@ from tui_agent.units import format_age, format_bytes, format_cost
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class SessionColumns:
     """Widths of the columns of the session list, in terminal cells. A column without room has the width 0."""
 
     name: int
@@ -31,7 +31,7 @@ class Columns:
     age: int
 
     @classmethod
-    def for_width(cls, width: int, sort: Sort, *, folders: bool) -> "Columns":
+    def for_width(cls, width: int, sort: Sort, *, folders: bool) -> "SessionColumns":
         """Return the widths for a list of this width.
 
         `folders`: True if the sessions have several workspaces.
@@ -89,10 +89,10 @@ class SessionTable:
         ]
         return row(width, parts, fill=line.style())
 
-    def _columns(self, width: int) -> Columns:
-        return Columns.for_width(width, self.sort, folders=self.folders)
+    def _columns(self, width: int) -> SessionColumns:
+        return SessionColumns.for_width(width, self.sort, folders=self.folders)
 
-    def draw_line(self, line: Line, width: int, pen: Pen) -> Strip:
+    def draw_line(self, line: ListLine, width: int, pen: Pen) -> Strip:
         """Draw one line of the list of sessions."""
         if line.row is None:
             return pen.line(width, [("    ", pen.style()), (line.group, pen.style("t2", bold=True))])
@@ -114,7 +114,7 @@ class SessionTable:
         ]
         return row(width, parts, fill=pen.style())
 
-    def _name_parts(self, session: Row, depth: int, room: int, line: Pen) -> list[Part]:
+    def _name_parts(self, session: SessionRow, depth: int, room: int, line: Pen) -> list[Part]:
         ellipsis = line.looks.symbols.ellipsis
         indent = "  " * (depth - 1) + branch_mark(line.looks) if depth else ""
         note = session.fork_note

@@ -25,7 +25,7 @@ CleanLine: TypeAlias = Annotated[str, AfterValidator(clean_line)]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SessionRow:
     """A session as printed by `sessions list --json`. Times are seconds since the epoch."""
 
     id: str
@@ -70,7 +70,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class SearchHit:
     """The newest match of a search in a session. `places` is the number of matches in the session."""
 
     session: str
@@ -81,13 +81,13 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ListLine:
     """A line of the list: a session, the name of a group, or an empty line.
 
     `depth`: the nesting depth of a fork.
     """
 
-    row: Row | None = None
+    row: SessionRow | None = None
     group: str = ""
     depth: int = 0
 
@@ -96,17 +96,19 @@ class Line:
         return self.row.id if self.row is not None else ""
 
 
-def parse_sessions(output: str) -> list[Row]:
+def parse_sessions(output: str) -> list[SessionRow]:
     """Parse the output of `sessions list --json` into rows."""
-    return [row for row in read_rows(Row, output) if row.id]
+    return [row for row in read_rows(SessionRow, output) if row.id]
 
 
-def parse_hits(output: str) -> dict[str, Hit]:
+def parse_hits(output: str) -> dict[str, SearchHit]:
     """Parse the output of `sessions search --sessions --json` into a mapping from session id to match."""
-    return {hit.session: hit for hit in read_rows(Hit, output)}
+    return {hit.session: hit for hit in read_rows(SearchHit, output)}
 
 
-def filter_rows(rows: Iterable[Row], text: str, hits: Mapping[str, Hit], workspace: str = "") -> list[Row]:
+def filter_rows(
+    rows: Iterable[SessionRow], text: str, hits: Mapping[str, SearchHit], workspace: str = ""
+) -> list[SessionRow]:
     """Return the sessions that match a search.
 
     - `text`: the search; every word must occur in a session's name, fork note or id
@@ -122,11 +124,11 @@ def filter_rows(rows: Iterable[Row], text: str, hits: Mapping[str, Hit], workspa
     ]
 
 
-def arrange_rows(rows: Sequence[Row], sort: Sort, now: float) -> list[Line]:
+def arrange_rows(rows: Sequence[SessionRow], sort: Sort, now: float) -> list[ListLine]:
     """Return the lines of the list; a fork is below its parent if the parent is listed."""
     listed = {row.id: row for row in rows}
-    forks: dict[str, list[Row]] = {}
-    roots: list[Row] = []
+    forks: dict[str, list[SessionRow]] = {}
+    roots: list[SessionRow] = []
     for row in rows:
         parent = listed.get(row.parent or "")
         # A damaged log may give a younger session, or the session itself, as its parent. Its row must still be shown.
@@ -137,31 +139,31 @@ def arrange_rows(rows: Sequence[Row], sort: Sort, now: float) -> list[Line]:
     families = sorted((_family(row, forks) for row in roots), key=lambda family: _order(family, sort))
     if sort != "used":
         return [line for family in families for line in family]
-    lines: list[Line] = []
+    lines: list[ListLine] = []
     group, groups = "", days(now)
     for family in families:
         used = _last_used(family)
         name = next((name for name, since in groups if used >= since), "Earlier")
         if name != group:
-            lines += [Line()] if lines else []
-            lines.append(Line(group=name))
+            lines += [ListLine()] if lines else []
+            lines.append(ListLine(group=name))
             group = name
         lines += family
     return lines
 
 
-def _family(row: Row, forks: Mapping[str, Sequence[Row]], depth: int = 0) -> list[Line]:
-    lines = [Line(row, depth=depth)]
+def _family(row: SessionRow, forks: Mapping[str, Sequence[SessionRow]], depth: int = 0) -> list[ListLine]:
+    lines = [ListLine(row, depth=depth)]
     for fork in sorted(forks.get(row.id, ()), key=lambda fork: fork.started):
         lines += _family(fork, forks, min(depth + 1, 8))
     return lines
 
 
-def _last_used(family: Sequence[Line]) -> float:
+def _last_used(family: Sequence[ListLine]) -> float:
     return max(line.row.updated for line in family if line.row is not None)
 
 
-def _order(family: Sequence[Line], sort: Sort) -> tuple[object, ...]:
+def _order(family: Sequence[ListLine], sort: Sort) -> tuple[object, ...]:
     first = family[0].row
     assert first is not None
     match sort:
@@ -186,7 +188,7 @@ _OUTCOMES: Final = {"waiting": "waiting for you", "": "nothing has run yet"}
 """Maps an outcome to the words for the user, if they differ from the outcome's name."""
 
 
-def state_of(row: Row, symbols: Symbols) -> tuple[str, Role, str]:
+def state_of(row: SessionRow, symbols: Symbols) -> tuple[str, Role, str]:
     """Return the symbol, the colour role and the description of a session's state."""
     if row.damaged:
         return symbols.warning, "warning", "the start of its log is damaged"

@@ -15,7 +15,7 @@ from tui_agent.tui.modals.export_form import export_to_chosen_place
 from tui_agent.tui.panes.notice import Level
 from tui_agent.tui.screens.replay.live_log import open_live_replay
 from tui_agent.tui.screens.sessions.list_page import SessionsPage
-from tui_agent.tui.screens.sessions.rows import SORTS, Row, Sort
+from tui_agent.tui.screens.sessions.rows import SORTS, SessionRow, Sort
 from tui_agent.tui.screens.tree.fork import fork_session
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.field import Field
@@ -28,8 +28,8 @@ class SessionsScreen(SessionsPage):
     def __init__(self, context: AppContext, text: str = "") -> None:
         super().__init__(context)
         self.search_field.insert(text)
-        self._renaming: Row | None = None
-        self._comparing: Row | None = None
+        self._renaming: SessionRow | None = None
+        self._comparing: SessionRow | None = None
         """The first session of a comparison, while the user selects the second; otherwise None."""
 
     # -- keys ------------------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ class SessionsScreen(SessionsPage):
         else:
             self.leave()
 
-    def use(self, row: Row) -> None:
+    def use(self, row: SessionRow) -> None:
         """Open the selected session, or compare it with the session chosen before."""
         first = self._comparing
         if first is not None:
@@ -143,10 +143,10 @@ class SessionsScreen(SessionsPage):
     def _replay_key(self) -> str:
         return self.key_map.key_of("sessions_replay")
 
-    def replay(self, row: Row) -> None:
+    def replay(self, row: SessionRow) -> None:
         open_live_replay(self.context, Path(row.path))
 
-    def compare(self, row: Row) -> None:
+    def compare(self, row: SessionRow) -> None:
         """Let the user choose another session to compare with the session in `row`."""
         self._comparing = row
         self.show_head()
@@ -169,7 +169,7 @@ class SessionsScreen(SessionsPage):
         """Show a notice on this screen or, if it was closed, on the main screen."""
         (self if self.is_attached else self.context.app).say(text, level)
 
-    def fork(self, row: Row) -> None:
+    def fork(self, row: SessionRow) -> None:
         if row.other_version or row.damaged:
             self.say(f"This session cannot be continued here. {self._replay_key} replays it.", "warning")
             return
@@ -181,7 +181,7 @@ class SessionsScreen(SessionsPage):
 
         fork_session(self.context, Path(row.path), row.last_seq, row.name, report)
 
-    def export(self, row: Row) -> None:
+    def export(self, row: SessionRow) -> None:
         """Export the session as HTML."""
         form = export_to_chosen_place(
             self.context.app,
@@ -193,7 +193,7 @@ class SessionsScreen(SessionsPage):
         )
         self.context.worker(form, "export")
 
-    def delete(self, row: Row) -> None:
+    def delete(self, row: SessionRow) -> None:
         if row.id == self.context.app.session_id:
             self.say("This session is open here. Open another session first, or use /new.", "warning")
             return
@@ -226,7 +226,7 @@ class SessionsScreen(SessionsPage):
         )
         self.context.app.push_screen(sheet, delete)
 
-    def rename(self, row: Row) -> None:
+    def rename(self, row: SessionRow) -> None:
         top = self.top
         self._renaming = row
         top.field, top.label, top.typing, top.status = Field(row.title), "new name", True, ""

@@ -16,7 +16,7 @@ from tui_agent.protocol.commands import Interrupt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.modals.block_rows import Line, json_lines, json_strips
+from tui_agent.tui.modals.block_rows import JsonLine, json_lines, json_strips
 from tui_agent.tui.modals.viewer import show
 from tui_agent.tui.panes.trace import duration, is_group, label, state_symbol, tokens
 from tui_agent.tui.screens.page import Page
@@ -223,7 +223,7 @@ def output_of(span: Span, context: AppContext) -> str:
 
 def open_events(context: AppContext, span: Span) -> None:
     """Open a sheet with the events from the span's start to its end, as JSON."""
-    lines: list[Line] = []
+    lines: list[JsonLine] = []
 
     def draw(facts: Facts) -> None:
         facts.rows += json_strips(lines, facts.looks, facts.width)

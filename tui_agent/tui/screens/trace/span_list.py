@@ -61,7 +61,7 @@ def is_shown(span: Span, chosen: Filter) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class SpanColumns:
     """Widths of the columns after a span's name, in cells. A column without room has the width 0.
 
     `bar`: the column with bars on a common time scale.
@@ -73,7 +73,7 @@ class Columns:
     bar: int
 
     @classmethod
-    def for_width(cls, width: int, *, long: bool, costs: bool) -> "Columns":
+    def for_width(cls, width: int, *, long: bool, costs: bool) -> "SpanColumns":
         """Return the widths for a list of this width.
 
         - `long`: True if a turn took a minute or more
@@ -189,15 +189,15 @@ class SpanList(ChoiceList[int]):
         return line.line(width, left, right)
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> SpanColumns:
         """The widths of the columns, the same in every row."""
         newest = self.view.spans[self.view.roots[-1]] if self.view.roots else None
         running = newest is not None and newest.end is None
         elapsed_ms = (self.now - newest.start) * 1000 if newest is not None and running else 0.0
         long = max(elapsed_ms, self.view.longest_ms) >= LONG_S * 1000
-        return Columns.for_width(self.size.width, long=long, costs=self.view.has_costs)
+        return SpanColumns.for_width(self.size.width, long=long, costs=self.view.has_costs)
 
-    def _measures(self, span: Span, columns: Columns, line: Pen) -> list[Part]:
+    def _measures(self, span: Span, columns: SpanColumns, line: Pen) -> list[Part]:
         tokens_in, tokens_out, time, cost = columns.cells(
             tokens(span, span.tokens_in),
             tokens(span, span.tokens_out),

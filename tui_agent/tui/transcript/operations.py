@@ -20,7 +20,7 @@ from tui_agent.tui.transcript.layout import Layout
 from tui_agent.tui.transcript.selection import selected_source
 
 
-class TranscriptCommands(TranscriptCanvas):
+class TranscriptOperations(TranscriptCanvas):
     """The transcript widget with the operations that the app calls; `TranscriptWidget` adds keys and mouse."""
 
     _hover = ""
@@ -116,7 +116,7 @@ class TranscriptCommands(TranscriptCanvas):
         layout = self.viewport.layout
         start = self._frame[0].slot if self._frame else 0
         with self.viewport.keep_position():
-            hit = self.finder.step(layout, start, direction)
+            hit = self.finder.move(layout, start, direction)
         if hit is not None:
             self.viewport.show(hit.slot, hit.row)
             self.move_cursor(hit.slot)
