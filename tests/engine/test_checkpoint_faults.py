@@ -188,7 +188,7 @@ class SlowStore:
 
 async def test_upkeep_begins_when_nothing_runs_and_ends_at_once_when_something_does() -> None:
     store = SlowStore()
-    upkeep = CheckpointMaintenance(store, QuickClock(), lambda fault: None)
+    upkeep = CheckpointMaintenance(store, anyio.Lock(), QuickClock(), lambda fault: None)
     async with anyio.create_task_group() as group:
         group.start_soon(upkeep.run)
         await anyio.wait_all_tasks_blocked()
@@ -209,7 +209,9 @@ async def test_upkeep_begins_when_nothing_runs_and_ends_at_once_when_something_d
 async def test_upkeep_that_fails_is_told_once_and_tried_again() -> None:
     store = SlowStore(fails=True)
     faults: list[str] = []
-    upkeep = CheckpointMaintenance(store, QuickClock(), lambda fault: faults.append(fault.message))
+    upkeep = CheckpointMaintenance(
+        store, anyio.Lock(), QuickClock(), lambda fault: faults.append(fault.message)
+    )
     async with anyio.create_task_group() as group:
         group.start_soon(upkeep.run)
         for _ in range(3):

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
 from tui_agent.protocol.base import BlobText, JobId
 from tui_agent.protocol.commands import Close, Redo, Revert, StopJob, SubmitPrompt
 from tui_agent.protocol.events.job import JobFinished, JobProgress
+from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent
@@ -197,28 +197,40 @@ async def test_going_back_to_before_a_job_ends_it(tmp_path: Path) -> None:
         await turn(bench)
         before = bench.events[-1].seq
         await turn(bench, 2)
-        bench.submit(Revert(to_seq=before, files=False))
-        await bench.until("job.finished")
+        await revert(bench, before)
+        assert bench.of(SessionHeadMoved)[0].stopped_jobs == (ENDLESS,)
         assert [(end.end, end.stopped_by) for end in ends(bench)] == [("stopped", "rewind")]
         bench.submit(Redo())
-        await bench.until("job.finished", 2)
+        await bench.until_payload(SessionHeadMoved, 2)
         view = fold(Jobs(), current_branch(bench.events))
         assert [job.outcome for job in view.jobs] == ["stopped by undo"] and view.running == 0
         assert bench.recorder.state.jobs == ()
 
 
-async def test_the_model_is_told_that_going_back_stopped_a_job(tmp_path: Path) -> None:
-    reason = "because the user undid the call that started it"
-    async with serving(tmp_path, say("hello"), job(ENDLESS), say("up"), read()) as bench:
+async def test_the_model_is_not_told_of_a_job_whose_turn_was_undone_and_its_id_is_not_given_again(
+    tmp_path: Path,
+) -> None:
+    answers = [say("hello"), job(ENDLESS), say("up"), job(ENDLESS), say("up again")]
+    async with serving(tmp_path, *answers) as bench:
         await turn(bench)
         before = bench.events[-1].seq
         await turn(bench, 2)
-        bench.submit(Revert(to_seq=before, files=False))
-        await bench.until("job.finished")
+        await revert(bench, before)
         await turn(bench, 3)
-        [note] = notes(bench)
-        assert note.startswith("[Background job job-1 was stopped after ") and reason in note
-        assert re.match(rf"\[job-1 was stopped after [\d.]+ m?s, {reason}\]", told(bench)[-1])
+        assert notes(bench) == []
+        assert "job-2 has been running" in told(bench)[-1]
+        await revert(bench, before)
+    async with serving(tmp_path, job(ENDLESS)) as bench:  # another run of the program
+        await turn(bench)
+        assert "job-3 has been running" in told(bench)[-1]
+
+
+async def revert(bench: Bench, to_seq: int) -> None:
+    """Revert the conversation only, and wait until the session is idle again."""
+    moves, changes = (bench.kinds().count(kind) for kind in ("session.head_moved", "agent.state_changed"))
+    bench.submit(Revert(to_seq=to_seq, files=False))
+    await bench.until("session.head_moved", moves + 1)
+    await bench.until("agent.state_changed", changes + 2)
 
 
 async def test_a_job_that_prints_without_end_fills_neither_memory_nor_log(tmp_path: Path) -> None:

@@ -79,7 +79,8 @@ class PlainCheckpoints:
         """See `ports.checkpoint.Checkpoints.find_changes`."""
         before, after = self.files_at(self.head), files_in(self._files)
         changed = [path for path in _differing(before, after) if paths is None or path in paths]
-        return WorkspaceChanges(tuple(changed), tuple(_stand(path, before, after) for path in changed))
+        files = tuple(_stand(path, before, after) for path in changed)
+        return WorkspaceChanges(tuple(changed), files, saved_paths=frozenset(before).intersection(changed))
 
     async def read_file(self, commit: str, path: str) -> bytes:
         """See `ports.checkpoint.Checkpoints.read_file`."""

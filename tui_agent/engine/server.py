@@ -82,7 +82,9 @@ class Engine:
         self._running_plan: anyio.Event | None = None
         """Event that is set when the running `PlanRevert` ends (None: none is running)."""
         self._checkpointing = CheckpointRecorder(parts.recorder, parts.blobs, parts.checkpoints, parts.clock)
-        self._background = Background(JobManager(parts, self._ticker, on_trouble), ProgramKeeper(parts))
+        checkpoint_ended_job = partial(self._checkpointing.checkpoint_jobs, if_idle=True)
+        jobs = JobManager(parts, self._ticker, on_trouble, partial(self._guard_async, checkpoint_ended_job))
+        self._background = Background(jobs, ProgramKeeper(parts))
         self._turns = Turns(
             parts,
             self._states,
@@ -92,7 +94,7 @@ class Engine:
             self._checkpointing,
             self._background,
         )
-        self._rewind = Rewind(parts, self._checkpointing)
+        self._rewind = Rewind(parts, self._checkpointing, jobs)
         self._prompt_hooks = PromptHooks(parts)
         self.slash_commands = SlashCommands(parts, self._turns, self._states, self._begin_turn, self._guard)
 
@@ -121,6 +123,7 @@ class Engine:
             self._turns.interrupt(client_is_gone=self._client_is_gone)
             await self._turns.wait_until_ended()
             await self._background.end_all()
+            await self._guard_async(self._checkpointing.checkpoint_jobs)
             if not self._client_is_gone:
                 self._guard(partial(close_calls, self._parts.recorder, why=TURN_ENDED_FIRST))
             await self._guard_async(partial(self._prompt_hooks.session_end, abandoned=self._client_is_gone))
@@ -436,7 +439,7 @@ class Engine:
                     await self._rewind.revert_hunk(command)
                 else:
                     await self._rewind.run(command)
-                    await self._background.jobs.follow_branch()
+                    self._background.jobs.follow_branch()
         except (UsageError, CheckpointError) as error:
             self._guard(partial(self._reject, command, refuse_failed_move(error)))
         except StoreError as error:

@@ -3,7 +3,11 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tui_agent.folds.text.restored_files import describe_kept_commits, describe_restored
+from tui_agent.folds.text.restored_files import (
+    describe_kept_commits,
+    describe_restored,
+    describe_stopped_jobs,
+)
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextCompacted, ContextStuck
 from tui_agent.protocol.events.files import CheckpointRestored
@@ -21,8 +25,9 @@ _MOVES: Final[Mapping[str, str]] = {
 def describe_effect(event: Envelope) -> str:
     """Describe an event that `/compact`, `/undo` or `/redo` caused. Return an empty string if there is nothing to say."""
     match event.payload:
-        case SessionHeadMoved(reason=reason, kept_commits=commits):
-            return f"{_MOVES.get(reason, '')} {describe_kept_commits(commits)}".strip()
+        case SessionHeadMoved(reason=reason, kept_commits=commits, stopped_jobs=jobs):
+            remains = describe_stopped_jobs(jobs), describe_kept_commits(commits)
+            return " ".join(filter(None, (_MOVES.get(reason, ""), *remains)))
         case CheckpointRestored(kept_count=kept_count) as restored:
             changed = (
                 f" Kept {format_count(kept_count, 'file that was', 'files that were')} changed since then."

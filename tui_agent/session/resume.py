@@ -30,7 +30,7 @@ from tui_agent.protocol.base import RequestId, SessionId
 from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.envelope import Record, known_events
 from tui_agent.protocol.events.env import EnvStarted
-from tui_agent.protocol.events.job import JobFinished
+from tui_agent.protocol.events.job import JobEnd, JobFinished
 from tui_agent.protocol.events.model import (
     ModelDelta,
     ModelFailed,
@@ -151,7 +151,8 @@ def resume_session(
     if state.shell is not None:
         close_shell(recorder, state.shell, history)
     for job in state.jobs:
-        recorder.append(JobFinished(job_id=job.job_id, end="lost"))
+        end: JobEnd = "lost" if state.fork_changes is None else "forked"
+        recorder.append(JobFinished(job_id=job.job_id, end=end))
     if state.turn_running:
         recorder.append(
             TurnFinished(

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.tui.app.driving import Driven, open_app
-from tests.tui.app.turns_story import begun, run_long_command, turn
-from tui_agent.protocol.commands import PlanRevert, Undo
+from tests.tui.app.turns_story import begun, run_long_command, start_job, turn
+from tui_agent.protocol.commands import PlanRevert, Revert, Undo
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, PlannedFileChange
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.tui.controller.rewind import KeptFilesPicker
@@ -95,3 +95,46 @@ async def test_undo_after_a_long_command_does_not_ask_if_nothing_is_uncertain() 
         plan_undo(driven, to_seq, planned_change("a.py", "also changed by you", uncertain=False))
         await driven.settle()
         assert [type(command) for command in driven.session.submitted] == [PlanRevert, Undo]
+
+
+@pytest.mark.parametrize("has_files", [True, False])
+async def test_undo_says_that_it_stops_the_running_job_of_the_turn(has_files: bool) -> None:
+    async with open_app(session=begun()) as driven:
+        to_seq = start_job(driven, "cmake --build build")
+        await driven.settle()
+        await driven.type("/undo")
+        await driven.press("enter")
+        assert [type(command) for command in driven.session.submitted] == [PlanRevert]
+        changes = (planned_change("made.o"),) if has_files else ()
+        driven.session.feed(
+            CheckpointPlanned(to_seq=to_seq, changes=changes, running_jobs=("cmake --build build",))
+        )
+        await driven.settle()
+        sheet = driven.app.screen
+        assert isinstance(sheet, FileChoice)
+        shown = driven.text()
+        assert "A background job of this turn is still running: `cmake --build build`" in shown
+        assert "The undo stops it first." in shown and ("[x] made.o" in shown) == has_files
+        sheet.end_grace_period()
+        await driven.press("space", "space", "enter")
+        undone = [command.overwrite for command in driven.session.submitted if isinstance(command, Undo)]
+        assert undone == [("made.o",) if has_files else ()]
+        move = SessionHeadMoved(
+            to_seq=to_seq, from_seq=to_seq + 3, reason="undo", stopped_jobs=("cmake --build build",)
+        )
+        driven.session.feed(move)
+        await driven.settle()
+        assert "Stopped the background job `cmake --build build`; a redo does not" in driven.text()
+
+
+async def test_a_revert_lists_the_running_jobs_that_it_stops_and_asks_once() -> None:
+    async with open_app(session=begun()) as driven:
+        to_seq = start_job(driven, "cmake --build build")
+        await driven.settle()
+        await driven.type(f"/revert {to_seq}")
+        await driven.press("enter")
+        driven.session.feed(CheckpointPlanned(to_seq=to_seq, running_jobs=("cmake --build build",)))
+        await driven.settle()
+        assert "Running background jobs" in driven.text() and "stopped first" in driven.text()
+        await driven.press("enter")
+        assert [type(command) for command in driven.session.submitted] == [PlanRevert, Revert]

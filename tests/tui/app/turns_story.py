@@ -2,7 +2,8 @@
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden
-from tui_agent.protocol.base import CallId, RequestId
+from tui_agent.protocol.base import CallId, JobId, RequestId
+from tui_agent.protocol.events.job import JobStarted
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
@@ -49,5 +50,25 @@ def run_long_command(driven: Driven) -> int:
             call_id=call_id, name="run_command", status="ok", part=1, content=(), duration_ms=14_000.0
         ),
         TurnFinished(turn=1, reason="finished", duration_ms=14_005.0),
+    )
+    return seq - 1
+
+
+def start_job(driven: Driven, command: str) -> int:
+    """Feed a turn that starts a background job. Return the event before the turn."""
+    seq = len(driven.session.records)
+    call_id = CallId("call_1")
+    driven.session.feed(
+        UserMessageReceived(text="the first thing"),
+        TurnStarted(turn=1),
+        ToolCalled(
+            call_id=call_id, name="run_command", arguments={}, iteration=1, verb="run", target=command
+        ),
+        ToolStarted(call_id=call_id, writes=True),
+        JobStarted(job_id=JobId("job-1"), command=command, call_id=call_id),
+        ToolFinished(
+            call_id=call_id, name="run_command", status="ok", part=1, content=(), duration_ms=1_000.0
+        ),
+        TurnFinished(turn=1, reason="finished", duration_ms=1_005.0),
     )
     return seq - 1

@@ -250,7 +250,7 @@ def test_an_answer_that_broke_off_lasted_as_long_as_its_turn_with_the_deltas_or_
         ({"end": "stopped", "stopped_by": "agent"}, "stopped by the agent"),
         (
             {"end": "stopped", "stopped_by": "rewind"},
-            "stopped because you undid the call that started it",
+            "stopped by an undo",
         ),
     ],
 )

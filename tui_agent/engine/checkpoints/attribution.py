@@ -13,6 +13,7 @@ from tui_agent.ports.checkpoint import Checkpoints, FileDifference, WorkspaceCha
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol.base import CallId
 from tui_agent.protocol.events.files import MAX_PATHS_IN_EVENT, Author, FileChanged
+from tui_agent.protocol.events.job import JobStarted
 from tui_agent.workspace.local.change_recorder import count_lines, file_changed
 
 GRACE_S = 1.0
@@ -51,6 +52,41 @@ def uncheckpointed_by_earlier_runs(state: SessionStateView) -> UncheckpointedCha
         until = max(change.time for change in recorded.values()) + GRACE_S
         return UncheckpointedChanges(any_path=True, paths=set(recorded), until=until)
     return UncheckpointedChanges(paths=set(recorded))
+
+
+class JobChanges:
+    """Attributes changes that no call made to background jobs or to the user."""
+
+    def __init__(self) -> None:
+        self.calls: dict[CallId, None] = {}
+        """Calls with jobs that may have changed files since the newest checkpoint, oldest first."""
+        self._paths: set[str] = set()
+        """Files that a job's call changed, and files that were new in a checkpoint of jobs' changes."""
+
+    def add_call(self, call_id: CallId, changes: WorkspaceChanges | None) -> None:
+        """Add a call that started a job, with the files that the call changed."""
+        self.calls[call_id] = None
+        self._paths.update(() if changes is None else changes.paths)
+
+    def drop_ended(self, running: Iterable[JobStarted]) -> None:
+        """Drop the calls whose jobs had ended before a checkpoint. `running`: jobs that ran at its start."""
+        # A job that ends while the files are compared may change more files, so it stays.
+        running_calls = {job.call_id for job in running}
+        self.calls = {call_id: None for call_id in self.calls if call_id in running_calls}
+
+    def attribute(self, changes: WorkspaceChanges) -> tuple[WorkspaceChanges, Author, CallId | None]:
+        """Return (changes, author, call id) for changes that no call made.
+
+        If a job ran, the new files, the files that it changed before, and all files in generated folders are the
+        job's. Its other changes cannot be told from the user's: these paths are contested.
+        """
+        call_id = next(iter(self.calls), None)
+        if call_id is None:
+            return changes, "human", None
+        foreign = changes.saved_paths.difference(self._paths)
+        self._paths.update(path for path in changes.paths if path not in foreign)
+        contested = tuple(path for path in changes.own_paths if path in foreign)
+        return replace(changes, contested_paths=contested), "command", call_id
 
 
 async def attribute_changes(

@@ -12,6 +12,7 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.engine.checkpoints.attribution import (
+    JobChanges,
     UncheckpointedChanges,
     attribute_changes,
     file_changed_event,
@@ -24,7 +25,7 @@ from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.checkpoint import Baseline, Checkpoints, WorkspaceChanges
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.log import Blobs
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, Payload
+from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.events.files import MAX_PATHS_IN_EVENT, Author, CheckpointTaken
 from tui_agent.protocol.events.session import ErrorRaised
 
@@ -45,8 +46,15 @@ IDLE_DELAY_S = 2.0
 class CheckpointMaintenance:
     """Runs `Checkpoints.run_maintenance` while the session is idle."""
 
-    def __init__(self, store: Checkpoints, clock: Clock, on_fault: Callable[[CheckpointError], None]) -> None:
+    def __init__(
+        self,
+        store: Checkpoints,
+        guard: anyio.Lock,
+        clock: Clock,
+        on_fault: Callable[[CheckpointError], None],
+    ) -> None:
         self._store = store
+        self._guard = guard
         self._clock = clock
         self._on_fault = on_fault
         self._is_idle = False
@@ -75,7 +83,8 @@ class CheckpointMaintenance:
             with anyio.CancelScope() as self._scope:
                 try:
                     await self._clock.sleep(IDLE_DELAY_S)
-                    await self._store.run_maintenance()
+                    async with self._guard:
+                        await self._store.run_maintenance()
                 except CheckpointError as fault:
                     if not is_reported:
                         self._on_fault(fault)
@@ -110,8 +119,13 @@ class CheckpointRecorder:
         self._beginning: anyio.CancelScope | None = None
         self._is_closing = False
         self._upkeep = (
-            None if self._store is None else CheckpointMaintenance(self._store, clock, self.report_fault)
+            None
+            if self._store is None
+            else CheckpointMaintenance(self._store, self._guard, clock, self.report_fault)
         )
+        self._job_changes = JobChanges()
+        self._is_idle = True
+        """True if no turn, undo or command runs."""
 
     @property
     def store(self) -> Checkpoints | None:
@@ -152,7 +166,9 @@ class CheckpointRecorder:
         if self._store is None:
             if self._must_report_refusal:  # report once, before the first change
                 hint = "Without checkpoints, /undo cannot restore files."
-                self._emit(ErrorRaised(where="checkpoints", message=self.unavailable_reason, hint=hint))
+                self._recorder.append(
+                    ErrorRaised(where="checkpoints", message=self.unavailable_reason, hint=hint)
+                )
             self._must_report_refusal = False
             return
         async with self._guard:
@@ -199,6 +215,8 @@ class CheckpointRecorder:
         # A cancelled task still waits for the checkpoint, so that the changes are not attributed to a later call.
         call = self._open_call
         self._open_call = call if goes_on else None
+        if call is not None and any(job.call_id == call[0] for job in self._recorder.state.jobs):
+            self._job_changes.add_call(call[0], changes)
         if self._store is None or not changes or call is None:
             return
         call_id, author = call
@@ -233,20 +251,38 @@ class CheckpointRecorder:
             async with self._guard:
                 await self._checkpoint_others()
 
+    async def checkpoint_jobs(self, *, if_idle: bool = False) -> None:
+        """Take a checkpoint if background jobs may have changed files since the newest checkpoint.
+
+        While a call runs, do nothing: all changes then count as the call's. Wait at most `CLOSE_TIMEOUT_S`.
+
+        `if_idle`: True to do nothing while a turn, an undo or a command runs. These take their own checkpoints.
+        """
+        if self._upkeep is None or not self._job_changes.calls or (if_idle and not self._is_idle):
+            return
+        self._upkeep.stop()
+        with anyio.move_on_after(CLOSE_TIMEOUT_S):
+            async with self._guard:
+                if self._open_call is None and self._job_changes.calls:
+                    with self._reporting_faults():
+                        await self._checkpoint_others()
+
     def report_fault(self, fault: CheckpointError) -> None:
         """Report a fault of the checkpoint store once, until checkpoints work again."""
         if not self._is_fault_reported:
             hint = f"{fault.hint} The session continues; changes are checkpointed as soon as the checkpoint store works again."
-            self._emit(ErrorRaised(where="checkpoints", message=fault.message, hint=hint.strip()))
+            self._recorder.append(ErrorRaised(where="checkpoints", message=fault.message, hint=hint.strip()))
         self._is_fault_reported = True
 
     def stop_maintenance(self) -> None:
         """Stop maintenance of the checkpoint store. Call this before running anything that can change files."""
+        self._is_idle = False
         if self._upkeep is not None:
             self._upkeep.stop()
 
     def allow_maintenance(self) -> None:
         """Allow maintenance of the checkpoint store, when nothing runs any more."""
+        self._is_idle = True
         if self._upkeep is not None and self._is_open:
             self._upkeep.start_when_idle()
 
@@ -293,7 +329,7 @@ class CheckpointRecorder:
             raise
         finally:
             for notice in self._store.take_notices():
-                self._emit(ErrorRaised(where="checkpoints", message=notice))
+                self._recorder.append(ErrorRaised(where="checkpoints", message=notice))
         self._is_open, self._baseline = True, baseline
         if baseline is not None:
             self._missed, self._is_fault_reported = UncheckpointedChanges(), False
@@ -308,7 +344,7 @@ class CheckpointRecorder:
         baseline, self._baseline = self._baseline, None
         if baseline is not None:
             part = self._recorder.state.parts - 1 if self._recorder.state.commit else -1
-            self._emit(
+            self._recorder.append(
                 CheckpointTaken(
                     part=part,
                     commit=baseline.commit,
@@ -319,7 +355,7 @@ class CheckpointRecorder:
             )
 
     async def _checkpoint_others(self, also: Sequence[str] = ()) -> None:
-        """Take a checkpoint of changes by the user or other programs."""
+        """Take a checkpoint of changes by the user, background jobs or other programs."""
         if self._is_open:
             with contextlib.suppress(CheckpointError):
                 await self._commit_others(also)
@@ -332,10 +368,13 @@ class CheckpointRecorder:
         if self._missed != UncheckpointedChanges():
             await self._commit_missed()
         self._missed = UncheckpointedChanges()
+        running_jobs = self._recorder.state.jobs
         changes = await self._use_store(lambda store: store.find_changes(extra_paths=also))
         if changes:
-            await self._record_changes(changes, "human", None)
-            await self._commit(changes, self._recorder.state.parts - 1, "human", None)
+            changes, author, call_id = self._job_changes.attribute(changes)
+            await self._record_changes(changes, author, call_id)
+            await self._commit(changes, self._recorder.state.parts - 1, author, call_id)
+        self._job_changes.drop_ended(running_jobs)
 
     async def _commit_missed(self) -> None:
         """Take a checkpoint of calls' changes that no checkpoint contains yet."""
@@ -358,7 +397,7 @@ class CheckpointRecorder:
             lambda store: store.commit(changes, part=part, author=author, message=message)
         )
         self._has_changes, self._is_fault_reported = True, False
-        self._emit(
+        self._recorder.append(
             CheckpointTaken(
                 part=part,
                 commit=commit,
@@ -392,10 +431,7 @@ class CheckpointRecorder:
                 continue
             file_author = "human" if file.path in changes.contested_paths else author
             make_event = partial(file_changed_event, self._blobs, file, file_author, call_id, known)
-            self._emit(await to_thread.run_sync(make_event), agent)
-
-    def _emit(self, payload: Payload, agent: AgentId = MAIN_AGENT) -> None:
-        self._recorder.append(payload, agent=agent)
+            self._recorder.append(await to_thread.run_sync(make_event), agent=agent)
 
 
 def _agent_of(state: SessionStateView, call_id: CallId | None) -> AgentId:

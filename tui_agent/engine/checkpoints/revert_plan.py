@@ -4,7 +4,7 @@ Invariant: an undo asks before it restores a file that somebody else may have ch
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import field, replace
 
 from anyio import to_thread
@@ -13,17 +13,21 @@ from tui_agent.engine.checkpoints.hunk_revert import find_reverted_paths
 from tui_agent.engine.recorder import Recorder
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import last_shared, stretches
-from tui_agent.ports.checkpoint import CHANGED_BY_YOU, Checkpoints, RestorePlan
+from tui_agent.ports.checkpoint import CHANGED_BY_YOU, Checkpoints, RestoreAction, RestorePlan
 from tui_agent.ports.log import OtherChange
+from tui_agent.protocol.base import CallId, JobId
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.files import (
     LONG_COMMAND_S,
     MAX_PATHS_IN_EVENT,
     CheckpointPlanned,
+    CheckpointRestored,
+    CheckpointTaken,
     FileChanged,
     FolderChange,
     PlannedFileChange,
 )
+from tui_agent.protocol.events.job import JobFinished, JobStarted
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.unicode_text import clip_line
 from tui_agent.units import format_duration
@@ -47,16 +51,25 @@ async def make_restore_plan(
     *,
     overwrite: tuple[str, ...] = (),
     kept_changes: tuple[tuple[str, str], ...] = (),
+    stopped_calls: Collection[CallId] = (),
+    listed_paths: Collection[str] = (),
 ) -> RestorePlan:
     """Plan a restore to the checkpoint `source` at the event `to_seq`.
 
-    Files that somebody else may have changed get a conflict. `overwrite`: files that are restored even so.
-    `kept_changes`: later file changes that the user kept, each as (commit before, commit after).
+    Files that somebody else may have changed get a conflict.
+
+    - `overwrite`: files that are restored even so.
+    - `kept_changes`: later file changes that the user kept, each as (commit before, commit after).
+    - `stopped_calls`: calls whose background jobs were stopped for this restore. Their new files get a conflict only if
+      they are in `listed_paths`, the files that the user was asked about. The job made the others after the question.
     """
     reverted = await find_reverted_paths(recorder, to_seq)
-    plan = await store.plan_restore(source, (*overwrite, *reverted.restored_paths), kept_changes)
     moves = recorder.branches.moves
     after = last_shared(stretches(moves, recorder.state.seq), stretches(moves, to_seq))
+    kept_changes += await to_thread.run_sync(
+        lambda: find_earlier_changes(recorder.records_after(after), recorder.commit_at(after), to_seq)
+    )
+    plan = await store.plan_restore(source, (*overwrite, *reverted.restored_paths), kept_changes)
     workspace = recorder.state.workspace
     shared = await to_thread.run_sync(
         lambda: find_shared_changes(recorder.records_after(after), workspace, read_others)
@@ -65,15 +78,57 @@ async def make_restore_plan(
     for act in plan.actions:
         if act.path in reverted.kept_paths and not act.conflict:
             act = replace(act, conflict=CHANGED_BY_YOU)
-        elif act.path in shared and not act.conflict and not act.folder:
-            change = shared[act.path]
-            act = replace(act, conflict=change.reason, is_uncertain=change.is_uncertain)
+        elif act.path in shared and not act.folder:
+            act = _with_reason(act, shared[act.path], stopped_calls, listed_paths)
         actions.append(act)
     return replace(plan, actions=tuple(actions))
 
 
-def plan_event(to_seq: int, plan: RestorePlan) -> CheckpointPlanned:
-    """Return the event that tells the user which files a restore would change."""
+def _with_reason(
+    act: RestoreAction,
+    change: "SharedChange",
+    stopped_calls: Collection[CallId],
+    listed_paths: Collection[str],
+) -> RestoreAction:
+    """Return a planned action with the conflict that `change` causes."""
+    if change.is_contested:
+        return replace(act, conflict=change.reason) if act.conflict == CHANGED_BY_YOU else act
+    is_job_file = change.is_uncertain and change.call_id in stopped_calls and act.path not in listed_paths
+    if act.conflict or is_job_file:
+        return act
+    return replace(act, conflict=change.reason, is_uncertain=change.is_uncertain)
+
+
+def find_earlier_changes(records: Iterable[Record], commit: str, to_seq: int) -> tuple[tuple[str, str], ...]:
+    """Return the changes in `records` by background jobs of earlier calls. Blocks.
+
+    Each item is a pair of commits, before and after the changes. An undo of these records keeps the changes.
+
+    - `commit`: the newest checkpoint before the records.
+    - `to_seq`: target event of the undo. Changes that are recorded late, but made before this event, are left out.
+    """
+    calls, pairs = set[CallId](), list[tuple[str, str]]()
+    for record in records:
+        match record.payload:
+            case ToolCalled(call_id=call_id) | ToolFinished(call_id=call_id):
+                calls.add(call_id)
+            case CheckpointRestored(commit=after):
+                commit = after
+            case CheckpointTaken(commit=after) as taken:
+                is_late = taken.as_of_seq is not None and taken.as_of_seq <= to_seq
+                if taken.author == "command" and taken.call_id not in (None, *calls) and not is_late:
+                    pairs.append((commit, after))
+                commit = after
+            case _:
+                pass
+    return tuple(pairs)
+
+
+def plan_event(to_seq: int, plan: RestorePlan, running_jobs: tuple[str, ...] = ()) -> CheckpointPlanned:
+    """Return the event that tells the user which files a restore would change.
+
+    `running_jobs`: commands of the background jobs that the restore would stop.
+    """
     own = [act for act in plan.actions if not act.folder]
     acts = tuple(
         PlannedFileChange(
@@ -95,6 +150,7 @@ def plan_event(to_seq: int, plan: RestorePlan) -> CheckpointPlanned:
             [act.path for act in plan.actions if not act.conflict],
             [act.path for act in plan.actions if act.conflict],
         ),
+        running_jobs=running_jobs,
     )
 
 
@@ -141,21 +197,32 @@ def generated_paths(plan: RestorePlan) -> set[str]:
 class SharedChange:
     """A file that changed while a command ran.
 
-    `reason`: says who may have changed the file.
-    `is_uncertain`: True if only the time of the change points to somebody else.
+    - `reason`: says who may have changed the file.
+    - `is_uncertain`: True if only the time of the change points to somebody else.
+    - `is_contested`: True if the checkpoint names both the user and a background job as possible authors.
+    - `call_id`: the call that ran the command.
     """
 
     reason: str
     is_uncertain: bool
+    is_contested: bool
+    call_id: CallId
 
 
 @dataclass(slots=True)
 class _CommandRun:
+    """A command that a call ran, in the foreground or as a background job.
+
+    `contested`: changes that the user or the command's job made.
+    """
+
+    call_id: CallId
     command: str
     started: float = 0.0
     ended: float = 0.0
     seconds: float = 0.0
     changes: list[FileChanged] = field(default_factory=list)
+    contested: list[FileChanged] = field(default_factory=list)
 
 
 def find_shared_changes(
@@ -163,7 +230,7 @@ def find_shared_changes(
 ) -> dict[str, SharedChange]:
     """Return the files that somebody else may have changed while a command ran. Blocks."""
     runs, edited = _read_runs(records)
-    runs = [run for run in runs if run.changes]
+    runs = [run for run in runs if run.changes or run.contested]
     others: dict[str, list[OtherChange]] = {}
     if runs and read_others is not None:
         for other in read_others(workspace, min(run.started for run in runs)):
@@ -173,30 +240,48 @@ def find_shared_changes(
         for change in run.changes:
             reason = _other_session(run, change, others.get(change.path, ()))
             if reason:
-                shared[change.path] = SharedChange(reason, is_uncertain=False)
+                shared[change.path] = SharedChange(reason, False, False, run.call_id)
             elif run.seconds > LONG_COMMAND_S and change.path not in edited:
                 reason = f"changed while `{run.command}` ran ({format_duration(run.seconds)})"
-                shared.setdefault(change.path, SharedChange(reason, is_uncertain=True))
+                shared.setdefault(change.path, SharedChange(reason, True, False, run.call_id))
+        for change in run.contested:
+            reason = f"changed by you or by `{run.command}`"
+            shared[change.path] = SharedChange(reason, False, True, run.call_id)
     return shared
 
 
 def _read_runs(records: Iterable[Record]) -> tuple[list[_CommandRun], set[str]]:
     """Return the commands with their file changes, and the files changed by edit tools."""
     runs: dict[str, _CommandRun] = {}
+    jobs: dict[JobId, _CommandRun] = {}
     edited: set[str] = set()
+    last_time = 0.0
     for record in records:
+        last_time = record.time
         match record.payload:
             case ToolCalled(call_id=call_id, target=target):
-                runs[call_id] = _CommandRun(clip_line(target, MAX_COMMAND_CHARS))
+                runs[call_id] = _CommandRun(call_id, clip_line(target, MAX_COMMAND_CHARS))
             case ToolStarted(call_id=call_id) if call_id in runs:
                 runs[call_id].started = record.time
             case ToolFinished(call_id=call_id) as end if call_id in runs:
                 runs[call_id].ended, runs[call_id].seconds = record.time, (end.duration_ms or 0.0) / 1000
+            case JobStarted(job_id=job_id, call_id=call_id) if call_id in runs:
+                jobs[job_id] = runs[call_id]
+            case JobFinished(job_id=job_id) if job_id in jobs:
+                _set_end(jobs.pop(job_id), record.time)
             case FileChanged(author="agent", path=path):
                 edited.add(path)
             case FileChanged(author="command", call_id=call_id) as change if call_id in runs:
                 runs[call_id].changes.append(change)
+            case FileChanged(author="human", call_id=call_id) as change if call_id in runs:
+                runs[call_id].contested.append(change)
+    for run in jobs.values():  # still running
+        _set_end(run, last_time)
     return list(runs.values()), edited
+
+
+def _set_end(run: _CommandRun, time: float) -> None:
+    run.ended, run.seconds = time, time - run.started
 
 
 def _other_session(run: _CommandRun, change: FileChanged, others: Iterable[OtherChange]) -> str:

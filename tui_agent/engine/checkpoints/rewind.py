@@ -37,6 +37,7 @@ from tui_agent.engine.checkpoints.revert_plan import (
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.open_calls import TURN_ENDED_FIRST, close_calls, close_requests
 from tui_agent.engine.settings import record_setting
+from tui_agent.engine.tools.jobs import JobManager
 from tui_agent.errors import UsageError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import Reason, is_on_branch, last_shared, stretches
@@ -53,6 +54,7 @@ from tui_agent.protocol.events.files import (
     CheckpointTaken,
     FolderChange,
 )
+from tui_agent.protocol.events.job import JobStarted
 from tui_agent.protocol.events.session import (
     ErrorRaised,
     RevertedHunk,
@@ -96,10 +98,13 @@ class Target:
 class Rewind:
     """Runs the commands `Revert`, `RevertHunk`, `Undo` and `Redo`, while no turn runs."""
 
-    def __init__(self, parts: EngineParts, checkpointing: CheckpointRecorder) -> None:
+    def __init__(self, parts: EngineParts, checkpointing: CheckpointRecorder, jobs: JobManager) -> None:
         self._recorder = parts.recorder
         self._blobs = parts.blobs
         self._checkpointing = checkpointing
+        self._jobs = jobs
+        self._listed_paths: frozenset[str] = frozenset()
+        """Files that the newest preview (`plan`) of a revert lists as uncertain."""
         self._find_changes_by_others = parts.find_changes_by_others
 
     async def run(self, command: Revert | Undo | Redo) -> None:
@@ -111,9 +116,10 @@ class Rewind:
         if target.conversation:
             await self._recorder.fold_branch_at(target.to_seq)
         close_calls(self._recorder, why=TURN_ENDED_FIRST)
+        shared = self._last_shared(target.to_seq)
+        stopped = await self._stop_jobs(shared)
+        listed_paths, self._listed_paths = self._listed_paths, frozenset()
         restored, start = None, self._recorder.state.seq
-        moves = self._recorder.branches.moves
-        shared = last_shared(stretches(moves, start), stretches(moves, target.to_seq))
         store = self._checkpointing.store if target.files and target.checkpoint else None
         if store is not None:
             await self._checkpointing.checkpoint_workspace()
@@ -126,6 +132,8 @@ class Rewind:
                 self._find_changes_by_others,
                 overwrite=tuple(path for path in target.overwrite if not path.endswith("/")),
                 kept_changes=target.kept_changes,
+                stopped_calls=frozenset(job.call_id for job in stopped),
+                listed_paths=listed_paths,
             )
             restored = await self._restore(store, target, plan)
         left = await self._file_records(shared) if target.conversation else None
@@ -134,9 +142,11 @@ class Rewind:
             commits = await self._find_kept_commits(target, shared)
             later = await to_thread.run_sync(read_call_events, self._recorder, shared)
             files, from_seq = restored is not None, self._recorder.state.seq
-            self._move(target, files=files, from_seq=from_seq, commits=commits, later=later)
+            self._move(target, files=files, from_seq=from_seq, commits=commits, later=later, jobs=stopped)
         elif restored is not None and restored[1].paths:
-            await self._move_past_file_changes(replace(target, reason="files"), *restored, from_seq=start)
+            await self._move_past_file_changes(
+                replace(target, reason="files"), *restored, from_seq=start, jobs=stopped
+            )
         if restored is not None:
             self._record_restored(target, *restored)
         for event in own_commands:
@@ -149,6 +159,31 @@ class Rewind:
             result = None if restored is None else restored[1]
             await self._record_remaining_changes(store, left, shared, result)
         await self._recorder.commit()
+
+    def _last_shared(self, to_seq: int) -> int:
+        """Return the last event that the current branch shares with the branch at the event `to_seq`."""
+        moves = self._recorder.branches.moves
+        return last_shared(stretches(moves, self._recorder.state.seq), stretches(moves, to_seq))
+
+    async def _find_undone_jobs(self, shared: int) -> tuple[JobStarted, ...]:
+        """Return the running background jobs that were started after the event `shared`."""
+        running = self._recorder.state.jobs
+        if not running:
+            return ()
+        records = await to_thread.run_sync(lambda: list(self._recorder.records_after(shared)))
+        started = {record.payload.job_id for record in records if isinstance(record.payload, JobStarted)}
+        return tuple(job for job in running if job.job_id in started)
+
+    async def _stop_jobs(self, shared: int) -> tuple[JobStarted, ...]:
+        """Stop the running background jobs that were started after the event `shared`, and return them.
+
+        Their ends and their file changes are recorded before the move, so the new branch does not contain them.
+        """
+        jobs = await self._find_undone_jobs(shared)
+        if jobs:
+            await self._jobs.stop_undone([job.job_id for job in jobs])
+            await self._checkpointing.checkpoint_jobs()
+        return jobs
 
     async def _find_own_commands(self) -> list[Payload]:
         """Return the events of the user's `!` commands that were run after the undo that a redo would reverse."""
@@ -221,6 +256,7 @@ class Rewind:
         *,
         from_seq: int,
         hunk: RevertedHunk | None = None,
+        jobs: Sequence[JobStarted] = (),
     ) -> None:
         """Record that files were restored and that the conversation did not change.
 
@@ -233,20 +269,26 @@ class Rewind:
         target = replace(target, to_seq=recorder.state.seq)
         with anyio.CancelScope(shield=True):  # the files are restored already
             await recorder.fold_branch_at(target.to_seq)
-        self._move(target, files=True, from_seq=from_seq, hunk=hunk)
+        self._move(target, files=True, from_seq=from_seq, hunk=hunk, jobs=jobs)
 
     async def plan(self, command: PlanRevert) -> None:
         """Record which files a revert to `command.to_seq` would change, without changing them."""
         store, source = self._checkpointing.store, self._recorder.commit_at(command.to_seq)
+        jobs = await self._find_undone_jobs(self._last_shared(command.to_seq))
+        commands = tuple(job.command for job in jobs)
         if store is None or not source:
             why = self._checkpointing.unavailable_reason or NO_CHECKPOINT
-            self._recorder.append(CheckpointPlanned(to_seq=command.to_seq, unavailable=why))
+            planned = CheckpointPlanned(to_seq=command.to_seq, unavailable=why, running_jobs=commands)
+            self._recorder.append(planned)
             return
         await self._checkpointing.begin()
+        await self._checkpointing.checkpoint_jobs()
         plan = await make_restore_plan(
             self._recorder, store, source, command.to_seq, self._find_changes_by_others
         )
-        self._recorder.append(plan_event(command.to_seq, plan))
+        planned = plan_event(command.to_seq, plan, commands)
+        self._listed_paths = frozenset(change.path for change in planned.changes if change.uncertain)
+        self._recorder.append(planned)
 
     def _target(self, command: Revert | Undo | Redo) -> Target:
         known = self._recorder.branches
@@ -315,8 +357,12 @@ class Rewind:
         hunk: RevertedHunk | None = None,
         commits: tuple[str, ...] = (),
         later: CallEvents = (),
+        jobs: Sequence[JobStarted] = (),
     ) -> None:
-        """Record the move, and end what is unfinished at its target. `later`: the events of calls after the target."""
+        """Record the move, and end what is unfinished at its target.
+
+        `later`: the events of calls after the target. `jobs`: the background jobs that were stopped before the move.
+        """
         recorder = self._recorder
         before, is_redo = recorder.state, target.reason == "redo"
         recorder.append(
@@ -331,10 +377,12 @@ class Rewind:
                 turn=before.turn,
                 iteration=before.iteration,
                 agents=before.delegate_count,
+                jobs=before.job_count,
                 used=before.used,
                 run_id=before.run_id,
                 hunk=hunk,
                 kept_commits=commits,
+                stopped_jobs=tuple(job.command for job in jobs),
             )
         )
         message = describe_reverted_call(files=files, commits=commits)

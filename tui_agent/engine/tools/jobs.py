@@ -3,7 +3,7 @@
 Invariant: `job.started` is stored before the command starts, and `job.finished` always follows.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -117,13 +117,18 @@ class JobManager:
     """Manager of a session's background jobs during one run of the program."""
 
     def __init__(
-        self, parts: EngineParts, ticker: FlushTimer, on_trouble: Callable[[TuiAgentError], None]
+        self,
+        parts: EngineParts,
+        ticker: FlushTimer,
+        on_trouble: Callable[[TuiAgentError], None],
+        after_end: Callable[[], Awaitable[None]],
     ) -> None:
+        """Create the manager. `after_end`: called after the end of each job is recorded."""
         self._parts = parts
         self._ticker = ticker
         self._on_trouble = on_trouble
+        self._after_end = after_end
         self._jobs: dict[JobId, _Job] = {}
-        self._started = 0
         self._group: TaskGroup | None = None
 
     def begin(self, group: TaskGroup) -> None:
@@ -144,11 +149,8 @@ class JobManager:
             )
         assert self._group is not None
         recorder, now = self._parts.recorder, self._parts.clock.monotonic()
-        # After an undo, the number of jobs on the branch is smaller than the number that were started.
-        self._started = max(self._started, recorder.state.job_count) + 1
-        start = JobStarted(
-            job_id=JobId(f"job-{self._started}"), command=command, cwd=spec.cwd, call_id=call_id
-        )
+        job_id = JobId(f"job-{recorder.state.job_count + 1}")
+        start = JobStarted(job_id=job_id, command=command, cwd=spec.cwd, call_id=call_id)
         recorder.append(start, agent=agent)
         job = self._jobs[start.job_id] = _Job(start, agent, now)
         self._drop_oldest_ended()
@@ -182,19 +184,17 @@ class JobManager:
         """End all running background jobs."""
         await self._cancel_jobs(self._jobs.values(), ended, stopper)
 
-    async def follow_branch(self) -> None:
-        """Stop the jobs of other branches, and record which jobs have ended.
+    async def stop_undone(self, job_ids: Collection[JobId]) -> None:
+        """Stop the jobs of calls that are about to be undone."""
+        await self._cancel_jobs([self._jobs[job_id] for job_id in job_ids], "stopped", "rewind")
 
-        Call this after the session moved to another event.
-        """
+    def follow_branch(self) -> None:
+        """Record which of the branch's jobs have ended. Call this after the session moved to another event."""
         recorder = self._parts.recorder
-        jobs = {(job.job_id, job.call_id): job for job in self._jobs.values()}
-        logged = {(start.job_id, start.call_id) for start in recorder.state.jobs}
-        await self._cancel_jobs([job for key, job in jobs.items() if key not in logged], "stopped", "rewind")
-        for job_id, call_id in logged:
-            job = jobs.get((job_id, call_id))
+        for start in recorder.state.jobs:
+            job = self._jobs.get(start.job_id)
             if job is None:
-                recorder.append(JobFinished(job_id=job_id, end="lost"))
+                recorder.append(JobFinished(job_id=start.job_id, end="lost"))
             elif job.state is not None:
                 self._record_end(job)
 
@@ -249,6 +249,7 @@ class JobManager:
             self._on_trouble(error)
         finally:
             self._finish(job, result)
+        await self._after_end()
 
     def _emit(self, job: _Job, _key: str, text: str) -> None:
         self._parts.recorder.append(JobProgress(job_id=job.job_id, text=text, size=job.size), agent=job.agent)

@@ -28,6 +28,7 @@ from tui_agent.protocol.base import (
     AgentId,
     BlobText,
     CallId,
+    JobId,
     LongText,
     RequestId,
     share_field_tables,
@@ -44,7 +45,7 @@ from tui_agent.protocol.events.context import (
 )
 from tui_agent.protocol.events.hook import HookRan
 from tui_agent.protocol.events.instructions import InstructionsLoaded
-from tui_agent.protocol.events.job import JobFinished
+from tui_agent.protocol.events.job import JobFinished, JobStarted
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import RunStarted, SessionContextLoaded, SessionForked
@@ -91,6 +92,7 @@ class History:
     - `opening`: first text of the conversation: the user's message or a delegate's task.
     - `removed`: messages that can be restored.
     - `permissions`, `plans`: permission requests and plans that wait for the user.
+    - `jobs`: running background jobs.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -103,6 +105,7 @@ class History:
     opening: LongText = ""
     permissions: dict[RequestId, PermissionRequested] = field(default_factory=dict)
     plans: dict[RequestId, QuestionAsked] = field(default_factory=dict)
+    jobs: set[JobId] = field(default_factory=set)
     was_interrupted: bool = False
     """True if an earlier run ended in the middle of the running turn."""
     is_fork_start: bool = False
@@ -362,9 +365,17 @@ def _on_model_failed(history: History, ev: Envelope, payload: ModelFailed) -> bo
     return history.add_answer(payload.request_id, (TextPart(text=partial),), ev.seq)
 
 
+@_HANDLERS.on(JobStarted)
+def _on_job_started(history: History, ev: Envelope, payload: JobStarted) -> bool:
+    history.jobs.add(payload.job_id)
+    return False
+
+
 @_HANDLERS.on(JobFinished)
 def _on_job_finished(history: History, ev: Envelope, payload: JobFinished) -> bool:
-    if payload.stopped_by == "agent":
+    is_known = payload.job_id in history.jobs  # The call that started it may have been undone.
+    history.jobs.discard(payload.job_id)
+    if payload.stopped_by == "agent" or not is_known:
         return False
     history.late.append(_save_memory(UserMessage(content=(job_note(payload),), seq=ev.seq)))
     return True

@@ -20,6 +20,7 @@ _JOB_ENDS: dict[JobEnd, str] = {
     "exited": "ended by itself",
     "stopped": "was stopped",
     "session": "was stopped when the session ended",
+    "forked": "does not run in this fork of the session",
     "failed": "could not be started",
     "lost": "was lost: tui-agent crashed while the job ran",
 }

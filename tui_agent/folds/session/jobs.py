@@ -66,6 +66,8 @@ class JobView:
                 return f"stopped{suffix}"
             case "session":
                 return "ended with the session"
+            case "forked":
+                return "not in this fork"
             case "failed":
                 return "not started"
             case "lost":

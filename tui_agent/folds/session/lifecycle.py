@@ -106,11 +106,12 @@ def _on_run_finished(draft: Draft, ev: Envelope, payload: RunFinished) -> None:
 
 @LIFECYCLE_HANDLERS.on(SessionHeadMoved)
 def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> None:
-    """Update the counters after a move to an earlier event. The numbers of turns, parts and iterations never go down."""
+    """Update the counters after a move to an earlier event. The numbers of turns, parts and jobs never go down."""
     draft.parts, draft.turn = max(draft.parts, payload.parts), max(draft.turn, payload.turn)
     draft.iteration = max(draft.iteration, payload.iteration)
     draft.move_head(payload.used)
     draft.delegate_count = max(draft.delegate_count, payload.agents)
+    draft.job_count = max(draft.job_count, payload.jobs)
     draft.run_id, draft.clean, draft.pending_prompt = payload.run_id or draft.run_id, False, None
     if not draft.turn_running:
         draft.last_turn_end, draft.head_moved, draft.phase = "interrupted", True, "idle"

@@ -238,7 +238,7 @@ class SessionStateView:
     jobs: tuple[JobStarted, ...] = ()
     """The running background jobs."""
     job_count: int = 0
-    """Number of jobs started on this branch."""
+    """Number of jobs started in the session, also on branches that were undone."""
     clean: bool = True
     """True if the newest run ended properly, or if no run has started."""
     commit: str = ""

@@ -1,4 +1,4 @@
-"""Sentences about the files that an undo or revert restored, removed or kept, and about the commits that stay.
+"""Sentences about an undo or revert: the files restored, removed or kept, the commits that stay, the stopped jobs.
 
 Invariant: a text names only a few files, and shows `…` if there are more.
 """
@@ -8,11 +8,13 @@ from typing import Final
 
 from tui_agent.folds.session.changed_files import format_files
 from tui_agent.protocol.events.files import CheckpointRestored
-from tui_agent.protocol.unicode_text import format_count
+from tui_agent.protocol.unicode_text import clip_line, format_count, list_first
 
 MAX_FILES_NAMED: Final = 3
 MAX_COMMITS_NAMED = 3
 """Maximum number of commits that the sentence names."""
+MAX_JOBS_NAMED: Final = 3
+MAX_COMMAND_CHARS: Final = 60
 
 
 def describe_restored(restored: CheckpointRestored) -> str:
@@ -77,3 +79,20 @@ def describe_kept_commits(commits: Sequence[str]) -> str:
     else:
         subject, pronoun = f"These commits stay: {', '.join(named)}{more}", "them"
     return f"{subject}. To undo {pronoun} in git and keep all files: git reset {commits[0][:7]}~1"
+
+
+def quote_commands(commands: Sequence[str]) -> str:
+    """Return the first commands in backticks, and the number of the others."""
+    return list_first([f"`{clip_line(command, MAX_COMMAND_CHARS)}`" for command in commands], MAX_JOBS_NAMED)
+
+
+def describe_stopped_jobs(commands: Sequence[str]) -> str:
+    """Return a sentence about the background jobs with these commands, which an undo stopped."""
+    if not commands:
+        return ""
+    jobs, pronoun = (
+        ("the background job", "it")
+        if len(commands) == 1
+        else (format_count(len(commands), "background job"), "them")
+    )
+    return f"Stopped {jobs} {quote_commands(commands)}; a redo does not start {pronoun} again."

@@ -17,6 +17,7 @@ from tui_agent.folds.text.restored_files import (
     describe_kept_commits,
     describe_kept_files,
     describe_restored,
+    describe_stopped_jobs,
     list_names,
 )
 from tui_agent.folds.transcript.entries import NoticeEntry, NoticeLevel, UserEntry
@@ -362,7 +363,8 @@ def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved
         headline = _HEAD_MOVES[reason].format(place=_describe_place(draft, payload.to_seq))
     untouched = "No file was restored." if payload.reason in ("undo", "redo") else "Files were not changed."
     files = "" if payload.files else untouched
-    draft.add_notice(ev, "resume", "info", (headline, files, describe_kept_commits(payload.kept_commits)))
+    remains = describe_stopped_jobs(payload.stopped_jobs), describe_kept_commits(payload.kept_commits)
+    draft.add_notice(ev, "resume", "info", (headline, files, *remains))
 
 
 @NOTICE_HANDLERS.on(CheckpointRestored)
@@ -456,7 +458,7 @@ _STOP_REASONS: Final[dict[JobStopper, str]] = {
     "": "by the agent",
     "user": "by you",
     "agent": "by the agent",
-    "rewind": "because you undid the call that started it",
+    "rewind": "by an undo",
 }
 
 
@@ -485,6 +487,8 @@ def _describe_end(payload: JobFinished) -> str:
             return f"stopped {_STOP_REASONS[payload.stopped_by]}"
         case "session":
             return "ended with the session"
+        case "forked":
+            return "does not run in this fork"
         case "failed":
             return f"could not be started. {payload.message}".rstrip()
         case "lost":

@@ -142,7 +142,8 @@ class PlannedFileChange(FrozenModel):
 class CheckpointPlanned(Payload):
     """A preview of restoring the files to the checkpoint at event `to_seq`. No file was changed.
 
-    `unavailable`: reason why files cannot be restored.
+    `unavailable`: reason why files cannot be restored. `running_jobs`: commands of the background jobs that a revert
+    stops first.
     """
 
     kind: Literal["checkpoint.planned"] = "checkpoint.planned"
@@ -151,6 +152,7 @@ class CheckpointPlanned(Payload):
     unlisted_count: int = 0
     folders: tuple[FolderChange, ...] = ()
     unavailable: str = ""
+    running_jobs: tuple[str, ...] = ()
 
 
 class CheckpointRestoreStarted(Payload):

@@ -5,12 +5,13 @@ from typing import Final, Literal, TypeAlias
 
 from tui_agent.protocol.base import CallId, JobId, LongText, Payload
 
-JobEnd: TypeAlias = Literal["exited", "stopped", "session", "failed", "lost"]
+JobEnd: TypeAlias = Literal["exited", "stopped", "session", "forked", "failed", "lost"]
 """The end of a job.
 
 - `exited`: the command ended by itself.
 - `stopped`: somebody stopped the job, see `JobStopper`.
 - `session`: the session ended.
+- `forked`: the session is a fork; the job can run only in the parent session.
 - `failed`: the command could not be started.
 - `lost`: the program that ran the job crashed.
 """
@@ -22,7 +23,7 @@ STOP_REASONS: Final[Mapping[JobStopper, str]] = {
     "": "",
     "user": ", by the user",
     "agent": "",
-    "rewind": ", because the user undid the call that started it",
+    "rewind": ", by an undo",
 }
 """Maps a `JobStopper` to the words that follow `was stopped after 5 s` in the text for the model."""
 

@@ -100,13 +100,14 @@ class SessionHeadMoved(Payload):
     """The session moved to an earlier event: the branch continues from `to_seq`. Later events stay in the log.
 
     The event's `parent` is `to_seq`. `from_seq`: previous end of the branch; a redo returns to it. `parts`, `turn`,
-    `iteration`, `agents`: highest numbers used so far; new numbers continue after them. `used`: used part of the
+    `iteration`, `agents`, `jobs`: highest numbers used so far; new numbers continue after them. `used`: used part of the
     budgets; undone work still counts. `files`: True if files are restored too (`checkpoint.restored` follows).
 
     With the reasons `hunk` and `files`, the session only changed files and did not move. `to_seq` is then the event
     just before this one, and `from_seq` is the event before the file changes. `hunk`: the reverted hunk. `redone`: if
     the reason is `redo`, the reason of the reversed move. `restored_turns`: number of turns that the redo restores.
-    `kept_commits`: commits of undone turns that are still in the user's repository, as short id and subject (`1a2b3c4
+    `stopped_jobs`: commands of the background jobs that were stopped, because a turn that the move undoes had started
+    them. `kept_commits`: commits of undone turns that are still in the user's repository, as short id and subject (`1a2b3c4
     Fix the total`). They are listed oldest first; at most `MAX_KEPT_COMMITS` are listed.
     """
 
@@ -121,10 +122,12 @@ class SessionHeadMoved(Payload):
     turn: int = 0
     iteration: int = 0
     agents: int = 0
+    jobs: int = 0
     used: BudgetUse = BudgetUse()
     run_id: RunId | None = None
     hunk: RevertedHunk | None = None
     kept_commits: tuple[str, ...] = ()
+    stopped_jobs: tuple[str, ...] = ()
 
 
 class SessionContextLoaded(Payload):

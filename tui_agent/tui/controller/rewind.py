@@ -96,7 +96,7 @@ class RewindActions:
             self._give_back(messages)
             self._host.submit(Undo(overwrite=overwrite))
 
-        if self._host.is_running or not self._ran_long_call(undo_to):
+        if self._host.is_running or not (self._ran_long_call(undo_to) or self._ran_long_job(undo_to)):
             submit(())
             return
         self._plan_for = submit
@@ -113,15 +113,26 @@ class RewindActions:
             for entry in self._host.views.transcript.view().entries
         )
 
-    def _ask_about_uncertain(
-        self, planned: CheckpointPlanned | None, submit: Callable[[tuple[str, ...]], None]
-    ) -> None:
-        """Ask which files to undo if someone else may have changed some of them.
+    def _ran_long_job(self, after: int) -> bool:
+        """Return True if a background job started after event `after` is running, or ran longer than `LONG_COMMAND_S`."""
+        return any(
+            job.seq > after and (job.ended_at is None or job.ended_at - job.started_at > LONG_COMMAND_S)
+            for job in self._host.jobs.jobs
+        )
 
-        `submit`: called with the paths of the chosen files; without a question, called with no paths.
+    def _ask_about_uncertain(
+        self,
+        planned: CheckpointPlanned | None,
+        submit: Callable[[tuple[str, ...]], None],
+        jobs: Sequence[str] = (),
+    ) -> None:
+        """Ask which files to undo if someone else may have changed some of them, or if background jobs are running.
+
+        - `submit`: called with the paths of the chosen files; without a question, called with no paths.
+        - `jobs`: commands of the background jobs to ask about.
         """
         conflicts = [] if planned is None else [change for change in planned.changes if change.conflict]
-        if not any(change.uncertain for change in conflicts):
+        if not jobs and not any(change.uncertain for change in conflicts):
             submit(())
             return
 
@@ -133,7 +144,7 @@ class RewindActions:
 
         host = self._host
         title = "Undo this file too?" if len(conflicts) == 1 else "Undo these files too?"
-        sheet = FileChoice(title, conflicts)
+        sheet = FileChoice("Undo the last turn?" if jobs else title, conflicts, jobs)
         sheet.covered_prompt = host.questions.cover_prompt()
         self._file_choice = None if host.is_running else sheet
         self._undo_to = host.views.branches.view().undo_to
@@ -238,7 +249,7 @@ class RewindActions:
             if self._has_newer_turn():
                 self._say_cancelled()
             else:
-                self._ask_about_uncertain(planned, submit)
+                self._ask_about_uncertain(planned, submit, planned.running_jobs)
         if self._file_choice is not None and self._has_newer_turn():
             self._file_choice.dismiss(None)
             self._say_cancelled()
@@ -356,6 +367,14 @@ def _line(entry: UserEntry) -> str:
 
 
 def _plan_items(planned: CheckpointPlanned) -> list[Item]:
+    stopped = [
+        Item("", clean_line(command), right="stopped first", offered=False, group="Running background jobs")
+        for command in planned.running_jobs
+    ]
+    return [*stopped, *_file_items(planned)]
+
+
+def _file_items(planned: CheckpointPlanned) -> list[Item]:
     if planned.unavailable:
         return [Item("", clean_line(planned.unavailable), offered=False, group="Files cannot be restored")]
     if not planned.changes and not planned.folders:

@@ -1,4 +1,4 @@
-"""The question before an undo about files that someone else may have changed.
+"""The question before an undo about running background jobs, and about files that someone else may have changed.
 
 Invariant: each file is shown with the reason for the question, and only ticked files are undone.
 """
@@ -8,27 +8,32 @@ from typing import ClassVar
 
 from textual.strip import Strip
 
+from tui_agent.folds.text.restored_files import quote_commands
 from tui_agent.protocol.events.files import PlannedFileChange
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import KeyHint, Scope
-from tui_agent.tui.text import as_sentence, fit_path
+from tui_agent.tui.text import as_sentence, clean_line, fit_path
 from tui_agent.tui.widgets.rows import Part
 from tui_agent.tui.widgets.sheet import NO_ROW, ChoiceSheet
+
+_REDO_HINT = "/redo reverses the undo, but does not start the job again."
 
 
 class FileChoice(ChoiceSheet[tuple[str, ...] | None]):
     """A list of files with boxes to tick. The result is the ticked paths, or None if the user cancels.
 
-    Files that changed during a long command are ticked at first.
+    Files that changed during a long command are ticked at first. `jobs`: commands of the background jobs that the undo
+    stops.
     """
 
     scope: ClassVar[Scope] = "files"
     give_action: ClassVar[str] = "files_go"
     has_grace_period: ClassVar[bool] = True
 
-    def __init__(self, title: str, changes: Sequence[PlannedFileChange]) -> None:
+    def __init__(self, title: str, changes: Sequence[PlannedFileChange], jobs: Sequence[str] = ()) -> None:
         super().__init__()
         self.title_text = title
+        self._jobs = jobs
         self._changes = sorted(
             changes, key=lambda change: (not change.uncertain, change.conflict, change.path)
         )
@@ -39,10 +44,11 @@ class FileChoice(ChoiceSheet[tuple[str, ...] | None]):
         return len(self._changes)
 
     def title_right(self) -> Sequence[Part]:
-        return [self.part(f"{len(self._ticked)} of {format_count(self.count, 'file')}", "t2")]
+        text = f"{len(self._ticked)} of {format_count(self.count, 'file')}" if self.count else ""
+        return [self.part(text, "t2")]
 
     def body(self, width: int) -> list[Strip]:
-        rows: list[Strip] = []
+        rows = self._job_rows(width)
         reason = ""
         for number, change in enumerate(self._changes):
             if change.conflict != reason:
@@ -62,17 +68,34 @@ class FileChoice(ChoiceSheet[tuple[str, ...] | None]):
             )
         return rows
 
+    def _job_rows(self, width: int) -> list[Strip]:
+        """Return the rows that name the running background jobs."""
+        if not self._jobs:
+            return []
+        subject = (
+            "A background job" if len(self._jobs) == 1 else format_count(len(self._jobs), "background job")
+        )
+        verb, pronoun = ("is", "it") if len(self._jobs) == 1 else ("are", "them")
+        text = f"{subject} of this turn {verb} still running: {quote_commands(self._jobs)}"
+        effect = f"The undo stops {pronoun} first. New files from now until then are removed too."
+        return [
+            *self.text_rows(width, clean_line(text), bold=True),
+            *self.text_rows(width, effect, "t2"),
+        ]
+
     def foot(self, width: int) -> list[Strip]:
-        text = "Unticked files stay as they are. /redo reverses the undo."
+        text = "Unticked files stay as they are. /redo reverses the undo." if self.count else _REDO_HINT
         return [*self.spacer(width), *self.text_rows(width, text, "t3"), *super().foot(width)]
 
     def key_hints(self) -> Sequence[KeyHint]:
-        names = ("files_go", "files_tick", "files_choose", "files_close")
+        names = ["files_go", "files_tick", "files_choose", "files_close"]
+        if not self.count:
+            return [self.key_map.hint("files_go", "undo"), self.key_map.hint("files_close")]
         return [self.key_map.hint(name) for name in names if name != "files_choose" or self.count > 1]
 
     def tick(self) -> None:
         """Tick or clear the box of the selected file."""
-        if self.chosen == NO_ROW:
+        if self.chosen == NO_ROW or not self.count:
             return
         self._ticked ^= {self._changes[self.chosen].path}
         self.redraw()

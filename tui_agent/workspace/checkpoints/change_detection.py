@@ -101,6 +101,7 @@ async def find_changes(
         paths=tuple(sorted(change.path for change in changes)),
         files=await describe_changes(shadow, own),
         skipped=skips.sentences(),
+        saved_paths=frozenset(change.path for change in changes if change.entry is not None),
         folders=folders,
     )
 

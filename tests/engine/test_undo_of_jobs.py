@@ -1,0 +1,170 @@
+"""Undo of turns whose background jobs still run or wrote files after the turn's end."""
+
+import json
+import os
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.engine.harness import Bench, call, say
+from tests.engine.test_rewind import files, go, told, turn, write
+from tui_agent.engine.checkpoints import revert_plan
+from tui_agent.protocol.commands import Close, PlanRevert, Redo, Revert, Undo
+from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, FileChanged
+from tui_agent.protocol.events.job import JobFinished
+from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.protocol.events.tool import ToolCalled
+
+
+@pytest.fixture
+def every_command_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(revert_plan, "LONG_COMMAND_S", 0.0)
+
+
+def job(script: str) -> object:
+    return call(("run_command", json.dumps({"command": script, "background": True})))
+
+
+def gated(tmp_path: Path, *scripts: str) -> str:
+    """A command that prints its process id, and that runs each script once `open_gate` lets it, and then goes on."""
+    (tmp_path / "workspace").mkdir(exist_ok=True)
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    pid = tmp_path / "pid"
+    waiting = "; ".join(f"read -r line < {gate}; {script}; echo done" for script in scripts)
+    return f"echo $$ > {pid}; echo up; {waiting}; sleep 1000"
+
+
+async def open_gate(bench: Bench, tmp_path: Path) -> None:
+    """Let the job run its next script to the end."""
+    outputs = bench.kinds().count("job.progress")
+    await anyio.Path(tmp_path / "gate").write_text("on\n")
+    await bench.until("job.progress", outputs + 1)
+
+
+async def runs(tmp_path: Path) -> bool:
+    """Is the job's process there?"""
+    return await anyio.Path(f"/proc/{(await anyio.Path(tmp_path / 'pid').read_text()).strip()}").exists()
+
+
+async def plan(bench: Bench, to_seq: int) -> CheckpointPlanned:
+    planned = bench.kinds().count("checkpoint.planned")
+    await go(bench, PlanRevert(to_seq=to_seq))
+    await bench.until("checkpoint.planned", planned + 1)
+    return bench.of(CheckpointPlanned)[-1]
+
+
+async def test_undo_stops_the_job_of_the_turn_and_takes_its_later_files_with_it(tmp_path: Path) -> None:
+    script = gated(tmp_path, "mkdir out; for n in $(seq 250); do echo $n > out/$n; done")
+    async with told(tmp_path, job(script), say("It builds.")) as bench:
+        await turn(bench, "build")
+        await open_gate(bench, tmp_path)
+        made = files(tmp_path)
+        assert len(made) == 250 and await runs(tmp_path)
+        await go(bench, Undo())
+        assert files(tmp_path) == {} and not await runs(tmp_path)
+        kinds = bench.kinds()
+        assert kinds.index("job.finished") < kinds.index("session.head_moved")
+        assert [(end.end, end.stopped_by) for end in bench.of(JobFinished)] == [("stopped", "rewind")]
+        assert bench.of(SessionHeadMoved)[-1].stopped_jobs == (script,)
+        changes = bench.of(FileChanged)
+        assert {change.author for change in changes} == {"command"}
+        assert {change.call_id for change in changes} == {bench.of(ToolCalled)[0].call_id}
+        await go(bench, Redo())
+        assert files(tmp_path) == made
+        assert bench.recorder.state.jobs == ()
+
+
+@pytest.mark.usefixtures("every_command_is_long")
+async def test_the_preview_names_the_running_job_and_files_made_after_it_go_back_too(tmp_path: Path) -> None:
+    script = gated(tmp_path, "echo 1 > one; echo 2 > two", "echo 3 > three")
+    async with told(tmp_path, job(script), say("It builds.")) as bench:
+        await turn(bench, "build")
+        await open_gate(bench, tmp_path)
+        planned = await plan(bench, bench.recorder.branches.undo_to or 0)
+        assert planned.running_jobs == (script,) and await runs(tmp_path)
+        assert [(change.path, change.uncertain) for change in planned.changes] == [
+            ("one", True),
+            ("two", True),
+        ]
+        assert planned.changes[0].conflict.startswith("changed while `echo $$")
+        await open_gate(bench, tmp_path)
+        await go(bench, Undo(overwrite=("one",)))
+        assert files(tmp_path) == {"two": "2\n"}
+        assert (await plan(bench, 1)).running_jobs == ()
+
+
+async def test_a_file_that_the_user_may_have_changed_while_the_job_ran_stays(tmp_path: Path) -> None:
+    script = gated(tmp_path, "echo made > made")
+    (tmp_path / "workspace" / "old").write_text("old\n")
+    async with told(tmp_path, job(script), say("It builds.")) as bench:
+        await turn(bench, "build")
+        await open_gate(bench, tmp_path)
+        await anyio.Path(tmp_path / "workspace" / "old").write_text("mine\n")
+        await go(bench, Undo())
+        assert files(tmp_path) == {"old": "mine\n"}
+        assert {change.path: change.author for change in bench.of(FileChanged)[:2]} == {
+            "made": "command",
+            "old": "human",
+        }
+        [reason] = bench.of(CheckpointRestored)[-1].skipped_reasons.values()
+        assert reason.startswith("changed by you or by `echo $$")
+
+
+async def test_a_file_that_the_job_changed_at_its_start_is_the_jobs_later_too(tmp_path: Path) -> None:
+    script = gated(tmp_path, "echo more >> old")
+    (tmp_path / "workspace" / "old").write_text("old\n")
+    async with told(tmp_path, job(f"echo begun >> old; {script}"), say("It builds.")) as bench:
+        await turn(bench, "build")
+        await open_gate(bench, tmp_path)
+        assert files(tmp_path) == {"old": "old\nbegun\nmore\n"}
+        await go(bench, Undo())
+        assert files(tmp_path) == {"old": "old\n"}
+
+
+async def test_what_the_user_makes_after_the_job_ended_is_the_users(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    async with told(tmp_path, job(f"read -r line < {gate}; echo made > made"), say("A.")) as bench:
+        await turn(bench, "build")
+        await anyio.Path(gate).write_text("on\n")
+        await bench.until("checkpoint.taken", 2)
+        assert [change.path for change in bench.of(FileChanged)] == ["made"]
+        await anyio.Path(tmp_path / "workspace" / "made").write_text("mine\n")
+        await anyio.Path(tmp_path / "workspace" / "user").write_text("mine\n")
+        await go(bench, Undo())
+        assert files(tmp_path) == {"made": "mine\n", "user": "mine\n"}
+
+
+async def test_undo_of_a_later_turn_leaves_an_earlier_job_and_its_files_alone(tmp_path: Path) -> None:
+    script = gated(tmp_path, "echo 1 > one", "echo 2 > two")
+    answers = [job(script), say("It builds."), write("a", "agent's"), write("b", "agent's"), say("Written.")]
+    async with told(tmp_path, *answers) as bench:
+        await turn(bench, "build")
+        before = bench.recorder.state.seq
+        await open_gate(bench, tmp_path)
+        await turn(bench, "write")
+        await open_gate(bench, tmp_path)
+        assert (await plan(bench, before)).running_jobs == ()
+        await go(bench, Undo())
+        assert files(tmp_path) == {"one": "1\n", "two": "2\n"} and await runs(tmp_path)
+        await go(bench, Redo())
+        assert files(tmp_path) == {"a": "agent's", "b": "agent's", "one": "1\n", "two": "2\n"}
+        await go(bench, Revert(to_seq=1))
+        assert files(tmp_path) == {} and not await runs(tmp_path)
+
+
+async def test_files_of_a_job_that_ended_with_the_session_go_back_with_its_turn(tmp_path: Path) -> None:
+    script = gated(tmp_path, "echo made > made")
+    async with told(tmp_path, job(script), say("It builds.")) as bench:
+        await turn(bench, "build")
+        await open_gate(bench, tmp_path)
+        bench.submit(Close())
+        await bench.until("checkpoint.taken", 2)
+        assert [end.end for end in bench.of(JobFinished)] == ["session"]
+    async with told(tmp_path) as bench:
+        assert files(tmp_path) == {"made": "made\n"}
+        await go(bench, Undo())
+        assert files(tmp_path) == {}
