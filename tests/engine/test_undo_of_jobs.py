@@ -27,20 +27,22 @@ def job(script: str) -> object:
 
 
 def gated(tmp_path: Path, *scripts: str) -> str:
-    """A command that prints its process id, and that runs each script once `open_gate` lets it, and then goes on."""
+    """A command that stores its process id, and that runs each script once `open_gate` lets it, and then goes on."""
     (tmp_path / "workspace").mkdir(exist_ok=True)
-    gate = tmp_path / "gate"
-    os.mkfifo(gate)
-    pid = tmp_path / "pid"
-    waiting = "; ".join(f"read -r line < {gate}; {script}; echo done" for script in scripts)
-    return f"echo $$ > {pid}; echo up; {waiting}; sleep 1000"
+    parts = []
+    # Pipes for each script: who opened a pipe may still have it open when the next script waits.
+    for number, script in enumerate(scripts):
+        gate, end = tmp_path / f"gate{number}", tmp_path / f"end{number}"
+        os.mkfifo(gate)
+        os.mkfifo(end)
+        parts.append(f"read -r line < {gate}; {script}; echo done > {end}")
+    return f"echo $$ > {tmp_path / 'pid'}; echo up; {'; '.join(parts)}; sleep 1000"
 
 
-async def open_gate(bench: Bench, tmp_path: Path) -> None:
-    """Let the job run its next script to the end."""
-    outputs = bench.kinds().count("job.progress")
-    await anyio.Path(tmp_path / "gate").write_text("on\n")
-    await bench.until("job.progress", outputs + 1)
+async def open_gate(tmp_path: Path, number: int = 0) -> None:
+    """Let the job run one of its scripts to the end."""
+    await anyio.Path(tmp_path / f"gate{number}").write_text("on\n")
+    await anyio.Path(tmp_path / f"end{number}").read_text()
 
 
 async def runs(tmp_path: Path) -> bool:
@@ -59,7 +61,7 @@ async def test_undo_stops_the_job_of_the_turn_and_takes_its_later_files_with_it(
     script = gated(tmp_path, "mkdir out; for n in $(seq 250); do echo $n > out/$n; done")
     async with told(tmp_path, job(script), say("It builds.")) as bench:
         await turn(bench, "build")
-        await open_gate(bench, tmp_path)
+        await open_gate(tmp_path)
         made = files(tmp_path)
         assert len(made) == 250 and await runs(tmp_path)
         await go(bench, Undo())
@@ -81,7 +83,7 @@ async def test_the_preview_names_the_running_job_and_files_made_after_it_go_back
     script = gated(tmp_path, "echo 1 > one; echo 2 > two", "echo 3 > three")
     async with told(tmp_path, job(script), say("It builds.")) as bench:
         await turn(bench, "build")
-        await open_gate(bench, tmp_path)
+        await open_gate(tmp_path)
         planned = await plan(bench, bench.recorder.branches.undo_to or 0)
         assert planned.running_jobs == (script,) and await runs(tmp_path)
         assert [(change.path, change.uncertain) for change in planned.changes] == [
@@ -89,7 +91,7 @@ async def test_the_preview_names_the_running_job_and_files_made_after_it_go_back
             ("two", True),
         ]
         assert planned.changes[0].conflict.startswith("changed while `echo $$")
-        await open_gate(bench, tmp_path)
+        await open_gate(tmp_path, 1)
         await go(bench, Undo(overwrite=("one",)))
         assert files(tmp_path) == {"two": "2\n"}
         assert (await plan(bench, 1)).running_jobs == ()
@@ -100,7 +102,7 @@ async def test_a_file_that_the_user_may_have_changed_while_the_job_ran_stays(tmp
     (tmp_path / "workspace" / "old").write_text("old\n")
     async with told(tmp_path, job(script), say("It builds.")) as bench:
         await turn(bench, "build")
-        await open_gate(bench, tmp_path)
+        await open_gate(tmp_path)
         await anyio.Path(tmp_path / "workspace" / "old").write_text("mine\n")
         await go(bench, Undo())
         assert files(tmp_path) == {"old": "mine\n"}
@@ -117,7 +119,7 @@ async def test_a_file_that_the_job_changed_at_its_start_is_the_jobs_later_too(tm
     (tmp_path / "workspace" / "old").write_text("old\n")
     async with told(tmp_path, job(f"echo begun >> old; {script}"), say("It builds.")) as bench:
         await turn(bench, "build")
-        await open_gate(bench, tmp_path)
+        await open_gate(tmp_path)
         assert files(tmp_path) == {"old": "old\nbegun\nmore\n"}
         await go(bench, Undo())
         assert files(tmp_path) == {"old": "old\n"}
@@ -144,9 +146,9 @@ async def test_undo_of_a_later_turn_leaves_an_earlier_job_and_its_files_alone(tm
     async with told(tmp_path, *answers) as bench:
         await turn(bench, "build")
         before = bench.recorder.state.seq
-        await open_gate(bench, tmp_path)
+        await open_gate(tmp_path)
         await turn(bench, "write")
-        await open_gate(bench, tmp_path)
+        await open_gate(tmp_path, 1)
         assert (await plan(bench, before)).running_jobs == ()
         await go(bench, Undo())
         assert files(tmp_path) == {"one": "1\n", "two": "2\n"} and await runs(tmp_path)
@@ -160,7 +162,7 @@ async def test_files_of_a_job_that_ended_with_the_session_go_back_with_its_turn(
     script = gated(tmp_path, "echo made > made")
     async with told(tmp_path, job(script), say("It builds.")) as bench:
         await turn(bench, "build")
-        await open_gate(bench, tmp_path)
+        await open_gate(tmp_path)
         bench.submit(Close())
         await bench.until("checkpoint.taken", 2)
         assert [end.end for end in bench.of(JobFinished)] == ["session"]
