@@ -119,7 +119,7 @@ class Hooks:
                 if fault:
                     ran = _with_fault(ran, f"The arguments that the hook returned were refused: {fault}")
                 else:
-                    call = new_call
+                    call = new_call  # the next hook gets the changed call
                     change = {"arguments_changed": True, "arguments": call.arguments, "target": target}
                     ran = ran.model_copy(update=change)
             self._parts.recorder.append(ran, agent=agent)

@@ -26,7 +26,7 @@ from tui_agent.protocol.envelope import Envelope, Record, known_events
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.messages import Message
 
-SENDING_STEPS = 4
+SENDING_ROUNDS = 4
 """Number of rounds in which the event loop sends new events to the clients."""
 EventListener = Callable[[Envelope], None]
 LoadEarlierFold = Callable[[Sequence[Stretch]], tuple[Snapshot, int] | None]
@@ -103,6 +103,7 @@ class Recorder:
         self._delegates: dict[AgentId, ModelMessages] = {}
 
     def _replace_folds(self, folds: _Folds) -> None:
+        # What was learnt about the provider holds on every branch.
         folds.calibration, folds.windows = self.calibration, self.windows
         self._folds = folds
         self._delegates = {}
@@ -123,7 +124,7 @@ class Recorder:
             self._replace_folds(_Folds(self._log.read_branch()))
             return
         self._replace_folds(prepared[1])
-        self._apply(moved)
+        self._apply(moved)  # the prepared folds end before the move
 
     def _apply(self, envelope: Envelope, unredacted: Payload | None = None) -> None:
         for_model = (
@@ -206,7 +207,7 @@ class Recorder:
 
     async def let_clients_read(self) -> None:
         """Let the event loop send all events so far. Call this before code that can block or end the process."""
-        for _ in range(SENDING_STEPS):
+        for _ in range(SENDING_ROUNDS):
             await lowlevel.checkpoint()
 
     def commit_at(self, seq: int) -> str:

@@ -124,6 +124,7 @@ class Engine:
             await self._turns.wait_until_ended()
             await self._background.end_all()
             await self._guard_async(self._checkpointing.checkpoint_jobs)
+            # After a disconnect, calls that wait for approval stay open: the next run asks again.
             if not self._client_is_gone:
                 self._guard(partial(close_calls, self._parts.recorder, why=TURN_ENDED_FIRST))
             await self._guard_async(partial(self._prompt_hooks.session_end, abandoned=self._client_is_gone))
@@ -144,6 +145,7 @@ class Engine:
 
     def _carry_out(self, command: Command, group: TaskGroup) -> None:
         command, state = self.slash_commands.as_run_command(command), self._parts.recorder.state
+        # A preview of a revert changes nothing, so an undo waits for its end instead of being refused.
         waits_for_plan = self._running_plan is not None and isinstance(command, HeadMoveCommand)
         running = self._turns.is_running and not waits_for_plan
         if isinstance(command, commands.Interrupt):
@@ -237,15 +239,12 @@ class Engine:
             "typed_mentions": command.typed_mentions,
         }
         if not (self._turns.is_running or recorder.state.running_command or comes_after_others):
-            message = UserMessageReceived(**sent)
-            self._begin_turn(message, group, command)
+            self._begin_turn(UserMessageReceived(**sent), group, command)
         elif isinstance(command, commands.Steer) and _is_steerable(recorder.state):
-            message_now = UserSteered(**sent)
-            self._steer(message_now, group, command)
+            self._steer(UserSteered(**sent), group, command)
         else:
             queue_id = self._parts.ids.request()
-            queued = UserQueued(queue_id=queue_id, place=place, **sent)
-            recorder.append(queued, cause=command.id)
+            recorder.append(UserQueued(queue_id=queue_id, place=place, **sent), cause=command.id)
 
     def _continue_turn(self, command: commands.ContinueTurn, group: TaskGroup) -> None:
         recorder = self._parts.recorder
@@ -300,8 +299,9 @@ class Engine:
             )
 
     def _begin_turn(self, message: UserMessageReceived, group: TaskGroup, command: Command | None) -> None:
-        is_lost = self._checkpointing.has_uncheckpointed_changes
-        if not is_lost and self._prompt_hooks.can_record_at_once(message):
+        # Changes without a checkpoint get one first, or they would count as changes of the new turn.
+        needs_checkpoint = self._checkpointing.has_uncheckpointed_changes
+        if not needs_checkpoint and self._prompt_hooks.can_record_at_once(message):
             self._start_turn(message, group, command)
         else:
             self._turns.reserve()
@@ -368,15 +368,17 @@ class Engine:
         await self._guard_async(partial(self._turns.run, continues=continues))
         self._start_queued_turn(group)
 
-    def _start_queued_turn(self, group: TaskGroup, *, after_any_end: bool = False) -> None:
+    def _start_queued_turn(self, group: TaskGroup, known: set[RequestId] | None = None) -> None:
         """Start a turn with the oldest queued message if nothing else runs and the user stopped nothing.
 
-        `after_any_end`: True to ignore how the last turn and the last `!` command ended.
+        `known`: ids of messages that were queued earlier. If there are others, it does not matter how the last turn and
+        the last `!` command ended.
         """
         state = self._parts.recorder.state
         if not state.queue or self._turns.is_running or state.running_command or self._is_closing:
             return
-        if not after_any_end and (state.shell_stopped or state.last_turn_end not in (None, "finished")):
+        has_new = known is not None and not _queued_ids(self._parts.recorder) <= known
+        if not has_new and (state.shell_stopped or state.last_turn_end not in (None, "finished")):
             return
         self._guard(partial(self._begin_turn, prompt_from_queue(state.queue[0]), group, None))
 
@@ -393,14 +395,13 @@ class Engine:
             finally:
                 self._turns.release()  # before the state: a client that reads `idle` may send the next command
                 self._guard(partial(self._states.set, AgentState.IDLE))
-        is_new = not _queued_ids(self._parts.recorder) <= before
-        self._start_queued_turn(group, after_any_end=is_new and not scope.cancel_called)
+        self._start_queued_turn(group, None if scope.cancel_called else before)
 
     async def _serve_slash_command(self, command: commands.RunCommand, group: TaskGroup) -> None:
         """Run a slash command, then send messages that were queued meanwhile."""
         before = _queued_ids(self._parts.recorder)
         await self._guard_async(partial(self.slash_commands.run, command, group))
-        self._start_queued_turn(group, after_any_end=not _queued_ids(self._parts.recorder) <= before)
+        self._start_queued_turn(group, before)
 
     async def _change_context(
         self, command: commands.Compact | commands.RestoreContext, group: TaskGroup
@@ -413,7 +414,7 @@ class Engine:
         finally:
             self._turns.release()
             self._guard(partial(self._states.set, AgentState.IDLE))
-        self._start_queued_turn(group, after_any_end=not _queued_ids(self._parts.recorder) <= before)
+        self._start_queued_turn(group, before)
 
     async def _take_baseline(self) -> None:
         with _reporting_store_errors(self._on_trouble):

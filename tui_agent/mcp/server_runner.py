@@ -94,6 +94,7 @@ class ServerRunner:
             self._start.cancel()
 
     def _must_stop(self) -> bool:
+        # A function, because mypy assumes in the loop of `run` that `_is_closing` stays False.
         return self._is_closing
 
     async def run(self) -> None:
@@ -158,6 +159,7 @@ class ServerRunner:
             with anyio.CancelScope() as start:
                 self._start = start
                 sdk: Any = await to_thread.run_sync(import_module, SDK_MODULE, abandon_on_cancel=True)
+                # The limit starts after the import of the SDK, which can take seconds on a busy machine.
                 self.start_began = anyio.current_time()
                 start.deadline = self.start_began + min(START_LIMIT_S, self.settings.timeout)
                 async with sdk.connect(
@@ -237,7 +239,7 @@ class ServerRunner:
 
     async def wait_until_ready(self) -> None:
         """Wait until the server runs, or until it cannot be used."""
-        while not self._ready.is_set():
+        while not self._ready.is_set():  # a restart replaces the event
             await self._ready.wait()
 
     def explain_absence(self) -> str:

@@ -97,7 +97,7 @@ def arguments(raw: str) -> JsonMap | None:
     text = raw.strip()
     if not text or text == "null":
         return {}
-    for _ in range(4):
+    for _ in range(4):  # some models encode the object as a JSON string, even more than once
         if not text.startswith('"'):
             return None if text.startswith("[") else first_object(text)
         try:

@@ -199,7 +199,7 @@ class ResponsesDialect:
             fields = {
                 name: item[name] for name in ("type", "id", "summary", "encrypted_content") if item.get(name)
             }
-            fields.setdefault("summary", [])
+            fields.setdefault("summary", [])  # required when the item is sent back
             return [ReasoningChunk("", opaque={"item": fields})] if item.get("encrypted_content") else []
         if kind == "function_call":
             opened = [] if position in self._calls else self._open_item(position, item)

@@ -117,6 +117,7 @@ class EngineHandle:
         self._first_line = first_line
         self._launch = launch
         self._child: subprocess.Popen[bytes] | None = None
+        # A file, because a pipe that nobody reads would fill up and block the engine.
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - needed as long as the process runs
 
     @classmethod
@@ -194,11 +195,11 @@ class EngineHandle:
 def _launch(errors: IO[bytes]) -> "subprocess.Popen[bytes]":
     """Start an engine process."""
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "tui_agent.engine_process"],
+        [sys.executable, "-P", "-m", "tui_agent.engine_process"],  # -P: import nothing from the workspace
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,
-        start_new_session=True,
+        start_new_session=True,  # Ctrl+C in the terminal is for the client, which then stops the turn
     )
 
 

@@ -177,6 +177,7 @@ class RemoteSession:
             command = command.model_copy(update={"id": self._ids.command()})
         if not self.is_closed:
             self._outbox.post(command)
+            # A signal as well, because the engine cannot read commands while a plugin blocks its event loop.
             if isinstance(command, Interrupt) and self._opened is not None:
                 with suppress(OSError):  # the engine has just exited
                     os.kill(self._opened.pid, STOP_SIGNAL)

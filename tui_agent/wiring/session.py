@@ -113,6 +113,7 @@ async def open_session(
             if not options.is_attended:
                 await servers.wait_until_settled(options.prompt or "")
                 assembled.use_changed()
+            # Only now: until here, changes take effect directly, before the session is served.
             reload = servers.on_change = partial(opened.submit, ReloadPlugins(automatic=True))
             group.start_soon(opened.serve)
             if options.is_attended and not options.no_plugins:
@@ -172,7 +173,7 @@ async def _open(
             with anyio.CancelScope(shield=True):
                 await environments.aclose()
             raise
-        if past.snapshot is None:
+        if past.snapshot is None:  # the whole log was read, so the next start would be as slow
             assembled.session.save_fold()
         return assembled
     except BaseException:
@@ -399,6 +400,7 @@ def _build_recorder(
             partial(load_branch_fold, log),
             plain,
         )
+    # Only now, because a listener's failure is recorded: the listeners need the recorder.
     recorder.listeners = build_listeners(loaded, recorder.append)
     return recorder
 
@@ -406,7 +408,7 @@ def _build_recorder(
 async def _release(
     environments: Environments, clients: ClientCache, maps: RepoMaps, servers: McpServers, recorder: Recorder
 ) -> int:
-    await servers.aclose()
+    await servers.aclose()  # first, because the servers run in an environment
     try:
         return await environments.aclose()
     finally:

@@ -25,6 +25,13 @@ MIN_REQUESTS_BETWEEN: Final = 10
 TIGHT_HINT: Final = (
     "To save requests, tui-agent now compacts less often. Use /model to choose a model with a larger window."
 )
+MAX_SAME_RESULTS: Final = 3
+"""Number of *stretches* with the same calls and results that count as a loop.
+
+A *stretch* is the calls between two compactions.
+"""
+MAX_SAME_CALLS: Final = 8
+"""Number of *stretches* with the same calls that count as a loop if the results differ."""
 
 
 class CompactionBreaker:
@@ -86,10 +93,9 @@ class CompactionBreaker:
         """
         history = self._recorder.model_messages(self._agent)
         forgotten = history.removed
-        if self._is_loaded or self._agent != MAIN_AGENT or not (forgotten.layers or forgotten.reduced):
-            self._is_loaded = True
+        was_loaded, self._is_loaded = self._is_loaded, True
+        if was_loaded or self._agent != MAIN_AGENT or not (forgotten.layers or forgotten.reduced):
             return
-        self._is_loaded = True
         message_seq, summary_seq = max(forgotten.user_seqs, default=-1), forgotten.newest_compaction
         since = message_seq if summary_seq is None else min(message_seq, summary_seq - 1)
         compactions, tokens_after_summary, requests, is_tight = await to_thread.run_sync(
@@ -133,15 +139,6 @@ def _read_compactions(
             case _:
                 pass
     return compactions, tokens_after, requests, tight
-
-
-MAX_SAME_RESULTS: Final = 3
-"""Number of *stretches* with the same calls and results that count as a loop.
-
-A *stretch* is the calls between two compactions.
-"""
-MAX_SAME_CALLS: Final = 8
-"""Number of *stretches* with the same calls that count as a loop if the results differ."""
 
 
 class LoopDetector:

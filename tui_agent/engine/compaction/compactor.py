@@ -146,6 +146,7 @@ class Compactor:
         if limits.reduce_at and needed >= limits.reduce_at * window:
             is_near = needed >= compact_from
             is_last_way = is_near and (self._summaries_are_suspended() or not limits.compact_at)
+            # Without a summary afterwards, even little room is worth the loss of the provider's cache.
             least = MIN_FREED_SHARE if is_last_way else MIN_OFFLOAD_SHARE
             freed = self._offload.offload(needed, window, per_char, least, include_newest_reads=is_near)
         if freed:
@@ -259,7 +260,7 @@ class Compactor:
             focus = "\n".join([focus, *contexts])
             first = len(recorder.model_messages(self._agent).removed.leading_summary(history))
             keep = await self._chars_to_keep(packed.chars - total, window / per_char)
-            if trigger == "user":
+            if trigger == "user":  # the user wants a summary now, even if the messages would still fit
                 keep = min(keep, total_chars(history[first:]) // 4)
             cut = summary_cut(history, keep, first)
             if trigger != "user" and cut and all(map(_is_kept_whole, history[first:cut])):

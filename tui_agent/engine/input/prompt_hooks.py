@@ -47,7 +47,7 @@ class PromptHooks:
     def __init__(self, parts: EngineParts) -> None:
         self._parts = parts
         self._hooks = Hooks(parts)
-        self._lock = anyio.Lock()
+        self._lock = anyio.Lock()  # one prompt at a time, so that messages keep their order
         self._session_started = anyio.Event()
         if not self._hooks.has_hooks("session_start"):
             self._session_started.set()
@@ -99,6 +99,7 @@ class PromptHooks:
         """Return the servers whose resources a message can mention."""
         names = () if self._parts.tool_servers is None else self._parts.tool_servers.names
         owner, colon, _ = message.command.removeprefix("/").partition(" ")[0].partition(":")
+        # A server's prompt must not read resources: the user has not typed its mentions.
         return () if colon and owner in names else names
 
     async def _read_resource(self, server: str, uri: str) -> ResourceContent:

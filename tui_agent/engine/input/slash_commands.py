@@ -44,9 +44,9 @@ from tui_agent.units import format_cost, format_number, format_time_limit, forma
 COMMAND_LIMIT_S = 60.0
 MAX_MESSAGE_CHARS = 200_000
 MAX_TYPED_CHARS = 40
+"""Maximum length of the user's command when a refusal quotes it, in characters."""
 _TURN = re.compile(r"(?:turn )?([0-9]{1,9})")
 """Matches the argument of `/undo`: the number of a turn."""
-"""Maximum length of the user's command when a refusal quotes it, in characters."""
 COMPLETION_LIMIT_S = 1.0
 MAX_COMPLETIONS = 100
 Describe: TypeAlias = Callable[[Recorder], str]

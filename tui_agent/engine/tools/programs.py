@@ -105,7 +105,7 @@ class ProgramKeeper:
                     task_status.started()
                     await program.closing.wait()
         except TuiAgentError as error:
-            if not is_started:
+            if not is_started:  # `use` still waits for the start, and gets the error
                 raise
             failed = PluginFailed(plugin=program.owner, message=error.message, part=f"connection to {name}")
             self._parts.recorder.append(failed)

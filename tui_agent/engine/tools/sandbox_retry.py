@@ -193,6 +193,7 @@ class CommandRunner:
         """Run a command. If the sandbox blocked it, run it again with more permissions if this is allowed."""
         if self._granted.trial:
             result = await self._env.exec(_trial_spec(self._granted.apply_to(spec)), on_output)
+            # A trial that succeeded needed no more permissions, so it counts as the command's run.
             if result.outcome == "exited" and result.exit_code == 0 and not result.blocked:
                 return result
             decision = await self._pause_limit(self._ask_after_trial, result)

@@ -97,6 +97,7 @@ class TurnLoop:
                 if outcome is None:
                     continue
                 now = recorder.state_of(self._agent)
+                # The agent of a special prompt, such as /init, answers only that prompt: the session's agent takes over.
                 if first is not None and now.pending_steers:
                     agent, first = self._make_agent(), None
                 elif not _has_new_steering(before, now):

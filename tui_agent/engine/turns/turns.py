@@ -205,7 +205,7 @@ class Turns:
                 await recorder.commit()
             return outcome.reason
         finally:
-            if self._scope is scope:
+            if self._scope is scope:  # otherwise the next turn is already reserved
                 self.release()
 
     async def count_history(self) -> None:
