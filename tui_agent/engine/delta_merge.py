@@ -170,7 +170,7 @@ def safe_end(text: str) -> int:
     if len(text) >= MAX_HELD_CHARS:
         return len(text)
     end, previous = _word_end(text, len(text)), -1
-    while end != previous:
+    while end != previous:  # an earlier end can lie in another secret
         previous = end
         for find_begin in (_key_begin, _command_begin, _named_line_begin, _unfinished_begin):
             end = find_begin(text, end)

@@ -133,6 +133,12 @@ def close_calls(
     return len(open_calls)
 
 
+def close_unused_calls(recorder: Recorder, agent: AgentId, keep: Collection[CallId] = ()) -> None:
+    """Record a result for each unused open call of `agent`. Calls in `keep` stay open."""
+    unused = [call for call in recorder.state.open_calls if call.agent == agent and call.call_id not in keep]
+    close_calls(recorder, unused, why="the agent did not run this call")
+
+
 def _close_delegates(recorder: Recorder, call_id: CallId | None, *, crashed: bool) -> None:
     """End the delegates of the call `call_id`, or all delegates if it is None."""
     for delegate in reversed(recorder.state.delegates):

@@ -270,6 +270,7 @@ class PluginHost:
         return was_left_out and not self._records.find_reason(last.plugin.name, last.files)
 
     def _register_marked(self, plugin: FoundPlugin, files: str) -> _Registration:
+        # A suspect plugin is first tried in a child process; half of the time is left for the load itself.
         reason = self._records.check(plugin, files, self._limit / 2)
         if reason:
             raise PluginLeftOut(reason, hint=TRY_AGAIN.format(plugin.name))

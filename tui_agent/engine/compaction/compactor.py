@@ -33,13 +33,13 @@ from tui_agent.context.summary.summary import (
     total_chars,
     transcript_within,
 )
-from tui_agent.engine.agent_messages import close_unused_calls
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.compaction.circuit_breaker import TIGHT_HINT, CompactionBreaker
 from tui_agent.engine.compaction.commands import Measure
 from tui_agent.engine.compaction.offload import OutputOffloader, available_text
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.hooks import Hooks
+from tui_agent.engine.open_calls import close_unused_calls
 from tui_agent.engine.tools.large_results import cut_record
 from tui_agent.errors import AgentLoopDetected, ConfigError, ContextOverflow, ModelError
 from tui_agent.folds.context.memory import block_items

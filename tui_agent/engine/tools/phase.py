@@ -87,12 +87,14 @@ class ToolPhase:
         planned = [self._plan(call) for call in calls]
         recorded = {call.call_id for call in self._parts.recorder.state.open_calls if call.called}
         for plan in planned:
-            if plan.call.call_id not in recorded:
+            if (
+                plan.call.call_id not in recorded
+            ):  # an earlier run recorded calls that still wait for approval
                 self._record_call(plan, agent)
         edit_failed = False
         for _, group in groupby(planned, lambda plan: plan.parallel_key):
             if is_budget_exhausted(self._parts.recorder.state_of(agent)):
-                return
+                return  # the end of the turn closes the other calls
             plans = list(group)
             authorized = [await self._authorize(plan, agent, edit_failed=edit_failed) for plan in plans]
             ends = await self._run_group([allowed for allowed in authorized if allowed is not None])

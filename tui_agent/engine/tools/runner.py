@@ -113,6 +113,7 @@ class CallRunner:
             )
         delegates = "delegate" in checked.tool.spec.needs
         recorder.append(ToolStarted(call_id=call.call_id, writes=writes, delegates=delegates), agent=agent)
+        # A crash must not leave changes by a call that the log does not know.
         await (recorder.commit() if writes else recorder.let_clients_read())
         started = self._parts.clock.monotonic()
         emit = partial(self._progress, call.call_id, agent)

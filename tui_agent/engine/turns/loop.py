@@ -8,12 +8,11 @@ from typing import Literal
 
 import anyio.lowlevel
 
-from tui_agent.engine.agent_messages import close_unused_calls, record_agent_answer, with_new_ids
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.limits import reached_limit
 from tui_agent.engine.model.caller import ModelCaller
-from tui_agent.engine.open_calls import TURN_ENDED_FIRST, calls_as_sent, close_calls
+from tui_agent.engine.open_calls import TURN_ENDED_FIRST, calls_as_sent, close_calls, close_unused_calls
 from tui_agent.engine.questions import STUCK_OPTIONS, Asker
 from tui_agent.engine.tools.phase import ToolPhase
 from tui_agent.engine.turns.plugin_reload import PluginReload
@@ -23,8 +22,9 @@ from tui_agent.folds.session.view import SERVERS_REASON, SessionStateView
 from tui_agent.models.normalisation import tool_name
 from tui_agent.ports.agent import Action, Agent, CallTools, Finish, Reject, SayMessage
 from tui_agent.protocol.base import AgentId
+from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.turn import IterationFinished, IterationStarted, TurnEnd, UserSteered
-from tui_agent.protocol.parts import TextPart, ToolCallPart
+from tui_agent.protocol.parts import ModelPart, TextPart, ToolCallPart, Usage, tool_calls
 from tui_agent.protocol.settings import AgentState
 
 _ACTION_NAMES: dict[type[Action], Literal["calls", "message", "finish", "reject"]] = {
@@ -176,7 +176,7 @@ class TurnLoop:
             case SayMessage(text=text) | Finish(text=text):
                 close_unused_calls(self._parts.recorder, self._agent)
                 if text:
-                    record_agent_answer(self._parts, self._agent, (TextPart(text=text),))
+                    self._record_answer((TextPart(text=text),))
                 return Outcome("finished")
             case Reject(reason=reason):
                 return Outcome("rejected", reason)
@@ -188,10 +188,32 @@ class TurnLoop:
         from_model = tuple(call for call in calls if call.call_id in open_ids)
         close_unused_calls(recorder, self._agent, keep={call.call_id for call in from_model})
         await self._phase.run(from_model, self._agent)
-        from_agent = with_new_ids(self._parts.ids, [call for call in calls if call.call_id not in open_ids])
+        # Other calls get new ids, because an agent program can choose ids that are already in use.
+        from_agent = tuple(
+            call.model_copy(update={"call_id": self._parts.ids.call()})
+            for call in calls
+            if call.call_id not in open_ids
+        )
         if from_agent and not any(call.agent == self._agent for call in recorder.state.open_calls):
-            record_agent_answer(self._parts, self._agent, from_agent)
+            self._record_answer(from_agent)
             await self._phase.run(from_agent, self._agent)
+
+    def _record_answer(self, new_parts: Sequence[ModelPart]) -> None:
+        """Record `new_parts` as the agent's answer, before they are used. The agent created them without a model."""
+        recorder = self._parts.recorder
+        recorder.append(
+            ModelResponded(
+                request_id=self._parts.ids.request(),
+                first_part=recorder.state.parts,
+                parts=tuple(new_parts),
+                finish="tool_calls" if tool_calls(new_parts) else "stop",
+                usage=Usage(),
+                cost_usd=None,
+                duration_ms=0.0,
+                author="agent",
+            ),
+            agent=self._agent,
+        )
 
     async def _may_continue(self) -> bool:
         """Return False if the agent must stop because it repeats the same call with the same result."""
