@@ -82,7 +82,7 @@ async def test_stopping_while_a_hook_hears_a_prompt_sends_nothing(tmp_path):
             await anyio.lowlevel.checkpoint()
         state = fold(SessionState(), bench.events)
         shown = status_of(state, fold(Trace(), bench.events))
-        assert state.is_busy and (shown.word, shown.what) == ("waiting", "for a hook")
+        assert state.is_busy and (shown.word, shown.detail) == ("waiting", "for a hook")
         bench.submit(Interrupt())
         rejected = await bench.until_payload(CommandRejected)
         assert rejected.reason == "The message was stopped before it was sent."
@@ -102,7 +102,7 @@ async def test_stopping_the_turn_ends_the_hook_of_a_call_and_the_call_never_star
         while not hook.asked:
             await anyio.lowlevel.checkpoint()
         shown = status_of(fold(SessionState(), bench.events), fold(Trace(), bench.events))
-        assert (shown.word, shown.what) == ("waiting", "for a hook")
+        assert (shown.word, shown.detail) == ("waiting", "for a hook")
         bench.submit(Interrupt())
         ended = await bench.until_payload(TurnFinished)
         assert ended.reason == "interrupted"
