@@ -1,6 +1,7 @@
 """Files that change while a command runs: whose change it is, and what an undo does with them."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -9,6 +10,8 @@ import pytest
 from tests.engine.harness import Bench, say
 from tests.engine.test_rewind import files, go, shell, told, turn, write
 from tui_agent.engine.checkpoints import revert_plan
+from tui_agent.folds.base import fold
+from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.policy.decision.classes import READ_ONLY
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.commands import PlanRevert, Redo, SubmitPrompt, Undo
@@ -75,8 +78,10 @@ async def test_an_undo_after_a_short_command_does_not_ask(tmp_path: Path) -> Non
         assert files(tmp_path) == {}
 
 
-async def work_beside(tmp_path: Path, other: object) -> Bench:
-    """Run a command in one session while another session works in the same folder; then undo the first one's turn."""
+@asynccontextmanager
+async def work_beside(tmp_path: Path, other: object) -> AsyncIterator[Bench]:
+    """Run a command in one session while another session works in the same folder; at the end, undo the first one's
+    turn."""
     wait = "while [ ! -e go ]; do sleep 0.02; done"
     async with told(tmp_path, shell(wait), say("A."), session="ses_first") as bench:
         bench.submit(SubmitPrompt(text="first"))
@@ -85,12 +90,13 @@ async def work_beside(tmp_path: Path, other: object) -> Bench:
             await turn(beside, "Write b")
         await anyio.Path(tmp_path / "workspace" / "go").touch()
         await bench.until("turn.finished")
+        yield bench
         await go(bench, Undo())
-    return bench
 
 
 async def test_an_undo_leaves_alone_what_another_session_wrote_meanwhile(tmp_path: Path) -> None:
-    bench = await work_beside(tmp_path, write("b.txt", "theirs"))
+    async with work_beside(tmp_path, write("b.txt", "theirs")) as bench:
+        assert [file.path for file in fold(FilesChanged(), bench.events).files] == ["go"]
     assert files(tmp_path) == {"b.txt": "theirs"}
     restored = bench.of(CheckpointRestored)[-1]
     assert (restored.paths, restored.skipped_paths) == (("go",), ("b.txt",))
@@ -98,7 +104,8 @@ async def test_an_undo_leaves_alone_what_another_session_wrote_meanwhile(tmp_pat
 
 
 async def test_an_undo_leaves_alone_what_a_command_of_another_session_wrote_too(tmp_path: Path) -> None:
-    bench = await work_beside(tmp_path, shell("echo theirs > b.txt"))
+    async with work_beside(tmp_path, shell("echo theirs > b.txt")) as bench:
+        pass
     assert files(tmp_path) == {"b.txt": "theirs\n"}
     assert bench.of(CheckpointRestored)[-1].skipped_reasons == {
         "b.txt": "changed while a command of the session “Write b” also ran"

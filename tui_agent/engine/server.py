@@ -81,7 +81,9 @@ class Engine:
         self._is_closing = self._client_is_gone = False
         self._running_plan: anyio.Event | None = None
         """Event that is set when the running `PlanRevert` ends (None: none is running)."""
-        self._checkpointing = CheckpointRecorder(parts.recorder, parts.blobs, parts.checkpoints, parts.clock)
+        self._checkpointing = CheckpointRecorder(
+            parts.recorder, parts.blobs, parts.checkpoints, parts.clock, parts.find_changes_by_others
+        )
         checkpoint_ended_job = partial(self._checkpointing.checkpoint_jobs, if_idle=True)
         jobs = JobManager(parts, self._ticker, on_trouble, partial(self._guard_async, checkpoint_ended_job))
         self._background = Background(jobs, ProgramKeeper(parts))

@@ -7,6 +7,9 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from anyio import to_thread
+
+from tui_agent.engine.checkpoints.revert_plan import ReadOtherChanges
 from tui_agent.errors import BlobNotFound
 from tui_agent.folds.session.view import SessionStateView, UncheckpointedChange
 from tui_agent.ports.checkpoint import Checkpoints, FileDifference, WorkspaceChanges
@@ -128,6 +131,28 @@ async def attribute_changes(
         "agent" if by_agent and not missed.any_path else "command",
         calls.pop() if len(calls) == 1 and not others else None,
     )
+
+
+async def contest_changes_by_others(
+    changes: WorkspaceChanges, read_others: ReadOtherChanges | None, workspace: str, since: float
+) -> WorkspaceChanges:
+    """Return `changes`, in which files are contested if another session's edit tools made the changes.
+
+    `since`: time of the previous comparison, in seconds since the epoch. Raise `StoreError` if the sessions cannot be
+    listed.
+    """
+    if read_others is None or not changes.files:
+        return changes
+    paths = await to_thread.run_sync(_find_paths_by_others, changes, read_others, workspace, since)
+    return replace(changes, contested_paths=tuple(sorted({*changes.contested_paths, *paths})))
+
+
+def _find_paths_by_others(
+    changes: WorkspaceChanges, read_others: ReadOtherChanges, workspace: str, since: float
+) -> list[str]:
+    files = {file.path: file for file in changes.files}
+    edits = (other.change for other in read_others(workspace, since) if other.change.author == "agent")
+    return [edit.path for edit in edits if edit.path in files and matches_recorded(edit, files[edit.path])]
 
 
 def matches_recorded(recorded: FileChanged, file: FileDifference) -> bool:

@@ -15,10 +15,12 @@ from tui_agent.engine.checkpoints.attribution import (
     JobChanges,
     UncheckpointedChanges,
     attribute_changes,
+    contest_changes_by_others,
     file_changed_event,
     matches_recorded,
     uncheckpointed_by_earlier_runs,
 )
+from tui_agent.engine.checkpoints.revert_plan import ReadOtherChanges
 from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import CheckpointError
 from tui_agent.folds.session.view import SessionStateView
@@ -95,8 +97,19 @@ class CheckpointMaintenance:
 class CheckpointRecorder:
     """Takes the checkpoints of one session. Without a store, every method does nothing."""
 
-    def __init__(self, recorder: Recorder, blobs: Blobs, store: Checkpoints | None, clock: Clock) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        blobs: Blobs,
+        store: Checkpoints | None,
+        clock: Clock,
+        read_others: ReadOtherChanges | None = None,
+    ) -> None:
+        """Create the recorder. `read_others`: returns the file changes by other sessions."""
         self._recorder = recorder
+        self._read_others = read_others
+        self._compared_at = clock.now()
+        """Time when the newest comparison of the whole workspace began, in seconds since the epoch."""
         self._blobs = blobs
         self._clock = clock
         self.unavailable_reason = (
@@ -193,14 +206,17 @@ class CheckpointRecorder:
         prepared_id, author = self._open_call
         call_id = call_id or prepared_id
         self._open_call = (call_id, author)
-        changes = None
+        changes, now = None, self._clock.now()
         async with self._guard:
             with self._reporting_faults():
                 if self._is_open:
                     changes = await self._use_store(lambda store: store.find_changes(sorted_paths))
             if changes is None:
                 self._missed.add(author, sorted_paths)
-        if changes and sorted_paths is None:
+        if changes is not None and sorted_paths is None:
+            workspace, since = self._recorder.state.workspace, self._compared_at
+            changes = await contest_changes_by_others(changes, self._read_others, workspace, since)
+            self._compared_at = now
             await self._record_changes(changes, author, call_id)
         return changes
 
@@ -368,13 +384,17 @@ class CheckpointRecorder:
         if self._missed != UncheckpointedChanges():
             await self._commit_missed()
         self._missed = UncheckpointedChanges()
-        running_jobs = self._recorder.state.jobs
+        running_jobs, now = self._recorder.state.jobs, self._clock.now()
         changes = await self._use_store(lambda store: store.find_changes(extra_paths=also))
         if changes:
             changes, author, call_id = self._job_changes.attribute(changes)
+            if author == "command":
+                workspace, since = self._recorder.state.workspace, self._compared_at
+                changes = await contest_changes_by_others(changes, self._read_others, workspace, since)
             await self._record_changes(changes, author, call_id)
             await self._commit(changes, self._recorder.state.parts - 1, author, call_id)
         self._job_changes.drop_ended(running_jobs)
+        self._compared_at = now
 
     async def _commit_missed(self) -> None:
         """Take a checkpoint of calls' changes that no checkpoint contains yet."""

@@ -245,7 +245,10 @@ def find_shared_changes(
                 reason = f"changed while `{run.command}` ran ({format_duration(run.seconds)})"
                 shared.setdefault(change.path, SharedChange(reason, True, False, run.call_id))
         for change in run.contested:
-            reason = f"changed by you or by `{run.command}`"
+            reason = (
+                _other_session(run, change, others.get(change.path, ()))
+                or f"changed by you or by `{run.command}`"
+            )
             shared[change.path] = SharedChange(reason, False, True, run.call_id)
     return shared
 
