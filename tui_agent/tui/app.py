@@ -110,6 +110,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         try:
             module = await asyncio.to_thread(import_module, "tui_agent.tui.controller.session_controller")
         finally:
+            # The loaded modules stay until the app quits, so the collector need not visit them again.
             gc.freeze()
             gc.set_threshold(*GC_THRESHOLDS)
             gc.enable()
@@ -258,6 +259,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
             not is_second and self.controller is not None and self.controller.interruption.interrupt()
         )
         if not interrupted and len(self.screen_stack) == 1 and self.editor.text:
+            # Clearing the message does not count as the first of two presses.
             self._last_stop = 0.0
             self.prompt.close_menu()
             self.editor.put_text("")
@@ -375,6 +377,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
             closing = f"closing the session{' and its background jobs' if self.ended_jobs else ''}"
             self.set_status(StatusView("opening", "quitting", closing))
             with suppress(TimeoutError):
+                # After a signal, the machine may be about to shut down. The engine closes the session by itself.
                 async with asyncio.timeout(CLOSE_S if reason == "signal" else None):
                     await self.controller.sessions.close(reason)
             self.resumable_id = await asyncio.to_thread(

@@ -329,6 +329,7 @@ class Chat:
         if self.widget is None:
             return
         entries = self.entries
+        # Without a model, the page to choose one matters more than the notices of plugins.
         kinds = ("rejected",) if self.context.has_model else ("rejected", "plugin")
         empty = all(isinstance(entry, NoticeEntry) and entry.kind in kinds for entry in entries)
         if empty and entries:

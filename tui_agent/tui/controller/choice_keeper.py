@@ -160,6 +160,7 @@ class ChoiceKeeper:
         name, base_url = str(values.get("model", "")), str(values.get("base_url", ""))
 
         def write() -> bool:
+            # Two choices can be saved in two threads at once; each must keep the other one.
             with self._lock:
                 choices, _ = load_choices(data_dir)
                 changed = choices._replace(**values)  # type: ignore[arg-type]

@@ -88,6 +88,7 @@ def _hash_file(path: Path) -> str | None:
     try:
         if path.is_symlink():
             return hashlib.sha256(os.fsencode(path.readlink())).hexdigest()
+        # O_NONBLOCK: opening a named pipe would wait for its writer. O_NOFOLLOW: the file may become a link meanwhile.
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return ""

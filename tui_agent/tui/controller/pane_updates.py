@@ -170,6 +170,7 @@ class PaneUpdater:
     def beat(self) -> None:
         """Blink the status symbol and update elapsed times, twice a second."""
         self._beats += 1
+        # 1 and not 0, so that the first beat already reads the branch.
         if self._beats % BEATS_PER_BRANCH_READ == 1:
             self._host.worker(self._update_branch(), "branch")
         if self._host.is_connected:

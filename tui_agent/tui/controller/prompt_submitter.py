@@ -96,6 +96,7 @@ class PromptSubmitter:
             self._host.app.say(f"Unknown command {clean_line(word)[:40]}.{hint} /help lists all.", "warning")
             return False
         if action.ground and self._host.is_running:
+            # `act` tells the user why the command has to wait. Its text stays in the prompt.
             self._host.act(action.name, prefix)
             return False
         self._remember(text)
@@ -125,6 +126,7 @@ class PromptSubmitter:
             self._reopen_for(message)
             return True
         if self._host.session is None:
+            # `submit` tells the user that no session is open. The message stays in the prompt.
             self._host.submit(SubmitPrompt(text=text))
             return False
         if not self._host.has_model:

@@ -235,6 +235,7 @@ class RewindActions:
     def update(self) -> None:
         """Show a restore plan from the engine, and ask about files that were not restored."""
         views = self._host.views
+        # The engine refused the undo, so the message still belongs to the conversation.
         if 0 <= self._given_back_at < views.refused_move_seq:
             self._given_back_at = -1
             if self._host.editor.untouched:

@@ -217,6 +217,7 @@ class SessionController:
         if self.session is None:
             self.app.say("No session is open. /new starts one, /sessions lists the others.", "warning")
             return
+        # First the width, because the command may start a program whose output is wrapped for it.
         self.send_output_width()
         self.session.submit(command)
         self.choices.note_work(command)
@@ -242,6 +243,7 @@ class SessionController:
             key = self.app.key_map.key_of("stop")
             self.app.say(f"{running} is running. Press {key} to stop it, then try again.", "warning")
             return
+        # A sheet that an action opened closes with the same key (see `run_over_sheet`).
         below = self.app.screen
         handler(self, argument.strip())
         shown = self.app.screen
@@ -324,6 +326,7 @@ class Interruption:
         if not host.is_running and not host.submitter.under_way:
             return False
         state = host.state
+        # A key that is held down repeats many times a second. Only other work, or a later press, needs another command.
         running = state.turn_running, state.is_compacting, state.is_preparing, state.running_command
         work = state.turn, state.shell, *running
         if work != self._interrupted_work or now > self._sent_at + TWICE_S:
@@ -358,6 +361,7 @@ class DemoGuide:
         context, ended_at = self._context, self._context.views.seq
         context.app.say("The replay of this session follows. Start typing to stay here.")
         await asyncio.sleep(self.read_s)
+        # Typing, an open sheet or a new event shows that the user has taken over.
         is_untouched = not context.editor.text and len(context.app.screen_stack) == 1
         if is_untouched and context.views.seq == ended_at:
             start = context.views.branches.view().undo_to

@@ -141,6 +141,7 @@ class SessionSwitcher:
             await session.aclose()
             return fault
         first = first or await self._views_of_end(session, opened.last_seq)
+        # Only now: if the new session cannot be opened, the old one stays.
         await self._close_session("switched")
         self._background_fold, self._is_lost = background_fold, False
         self._host.session, self._host.submitter.under_way = session, False
@@ -236,6 +237,7 @@ class SessionSwitcher:
 
     async def _follow(self, pump: Pump) -> None:
         await pump.run()
+        # With another pump, or while the app quits, this session was closed on purpose.
         if self._host.pump is pump and not self._host.app.has_quit:
             failure = self._host.session.failure if self._host.session is not None else None
             reason = "" if failure is None else f"{failure.message} "
@@ -265,6 +267,7 @@ class SessionSwitcher:
             options = replace(options, policy=settings.policy)
         if model:
             options = replace(options, model=model, base_url=base_url or None)
+        # First, because the log of a session has only one writer at a time.
         await self._close_session("switched")
         self._is_lost = True
         return await self.open(options)

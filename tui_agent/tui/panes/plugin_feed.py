@@ -171,6 +171,7 @@ class PaneFeed:
             while True:
                 pane = self._next()
                 if pane is None:
+                    # An anyio event cannot be cleared, so each wait needs a new one.
                     self._wake = anyio.Event()
                     await self._wake.wait()
                     continue
@@ -185,6 +186,7 @@ class PaneFeed:
             await source.close()
 
     async def _ask(self, source: PaneSource, name: str, state: PaneState) -> None:
+        # Before the answer, so that a faulty pane is asked again only after another event.
         state.asked_seq = self._seq
         try:
             if self._places is None:

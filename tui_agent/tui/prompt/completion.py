@@ -81,6 +81,7 @@ def match(query: str, text: str) -> tuple[int, tuple[int, ...]] | None:
     Return a score (lower is better) and the matched positions; None without a match.
     """
     folded_query, folded = query.casefold(), text.casefold()
+    # Folding can change the length (`ß` becomes `ss`); the positions would then be wrong.
     if len(folded) != len(text):
         folded = text
     start = folded.find(folded_query)

@@ -73,6 +73,7 @@ class _Lines:
 
     def find_with_letters(self, letters: str) -> Iterator[int]:
         """Yield the index of each string that contains the letters of `letters` in order."""
+        # `re` is fast if it tries few positions: those of the first letter if it is rare, otherwise the starts of the lines.
         rare = self.text.count(letters[0]) < len(self._starts) // 2
         start = re.escape(letters[0]) if rare else f"^[^{re.escape(letters[0])}\n]*{re.escape(letters[0])}"
         rest = "".join(rf"[^{re.escape(char)}\n]*{re.escape(char)}" for char in letters[1:])

@@ -60,6 +60,7 @@ class History:
         lines = [json.dumps(text[:MAX_MESSAGE_LENGTH], ensure_ascii=False) + "\n" for text in texts]
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            # O_APPEND, because several sessions can add messages at the same time.
             handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             with os.fdopen(handle, "a", encoding="utf-8", errors="replace") as file:
                 file.writelines(lines)

@@ -114,6 +114,7 @@ class Terminal:
         if self._plain or text == self._titled:
             return
         if not self._titled:
+            # The terminal pushes its title on a stack; `restore` pops it.
             self._write("\x1b[22;2t")
         self._titled = text
         self._write(f"\x1b]2;{text}\x07")
@@ -140,6 +141,7 @@ class Terminal:
             # OSC 777 separates its fields by semicolons.
             message = f"777;notify;{title.replace(';', ',')};{text}" if is_osc777 else f"9;{title}: {text}"
             self._write(self._wrap_for_tmux(f"\x1b]{message}\x07"))
+        # Also ring, because many terminals ignore the sequences for notifications.
         self._write("\x07")
 
     def _notify_desktop(self, title: str, text: str) -> bool:

@@ -176,6 +176,7 @@ class AutoFold:
         `start`, `end`: indices of the turn's first entry and of the first entry after the turn.
         """
         run: list[int] = []
+        # One entry more, so that a run of calls at the end of the turn is grouped too.
         for index in range(start, end + 1):
             entry, slot = self._layout.entry(index), self._layout.slots[index]
             quiet = index < end and isinstance(entry, ToolEntry) and is_quiet(entry)

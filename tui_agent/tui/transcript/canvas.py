@@ -252,6 +252,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
 
     def _plain_strip(self, row: Row, cells: int) -> Strip:
         cached = self._strips.get(id(row))
+        # A new row can have the id of a freed one, so the row itself is compared too.
         if cached is not None and cached[0] is row and cached[1].cell_length == cells:
             return cached[1]
         strip = strip_of(row.runs, row.ground, cells)

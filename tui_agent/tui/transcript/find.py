@@ -75,6 +75,7 @@ class Finder:
         self.text, self.current = text, None
         self._pattern = pattern_of(text) if text else None
         self._counts, self._lines, self._read = {}, {}, read
+        # In local names, because a newer search replaces the attributes while this one still runs.
         counts, pattern, index = self._counts, self._pattern, 0
         while pattern is not None and index < len(layout):
             if count := sum(1 for _ in pattern.finditer(search_text(layout.entry(index), read))):

@@ -80,6 +80,7 @@ class Heights:
         index, rest = 0, y
         bit = 1 << (len(self._heights).bit_length())
         while bit:
+            # The node `follow` holds the sum of the `bit` entries after `index`. If they all end above row `y`, skip them.
             follow = index + bit
             if follow < len(self._tree) and self._tree[follow] <= rest:
                 index = follow
@@ -179,6 +180,7 @@ class Layout:
         """
         self.auto_fold.deferred.update(in_view)
         known = min(len(self.slots), len(entries))
+        # Another entry in this place means another session or another branch.
         is_other = known == 0 or entries[known - 1].id != self.slots[known - 1].id
         self._entries = entries
         if not is_other and known < len(self.slots):
@@ -252,6 +254,7 @@ class Layout:
     def draw_slot(self, index: int) -> bool:
         """Draw a slot unless it is drawn already; return True if the slot's height changed."""
         slot, entry = self.slots[index], self._entries[index]
+        # To the end, because `_forget` drops the least recently drawn slots first.
         self._drawn.pop(index, None)
         self._drawn[index] = None
         if slot.rows is not None:
@@ -339,6 +342,7 @@ class Layout:
         self._set_count(index, count)
         changed = self.heights.set(index, slot.gap + count) != 0
         if before != (slot.has_gaps, count > 0) or changed:
+            # The gap before the next entry depends on this entry. Entries without rows have no gap.
             for follower in range(index + 1, len(self.slots)):
                 next_slot = self.slots[follower]
                 next_slot.gap = self._gap(follower)
@@ -359,6 +363,7 @@ class Layout:
     def _forget(self, first: int, last: int) -> None:
         """Drop the rows of the least recently drawn slots. Keep the rows of the slots from `first` to `last`."""
         for index in list(self._drawn):
+            # Down to half, so that scrolling does not come here for each new slot.
             if len(self._drawn) <= MAX_DRAWN // 2:
                 break
             if not first <= index <= last:

@@ -123,6 +123,7 @@ def apply_key_settings(settings: Mapping[str, str | Sequence[str]]) -> KeySettin
                 faults.append(f"{name}: {fault}")
             else:
                 new_keys[name] = parsed
+    # Both actions get their default keys back. These can clash with another entry, so look again.
     while clash := next(_clashes(_with_keys(new_keys), new_keys), None):
         faults.append(_describe_clash(*clash))
         for action in clash[:2]:

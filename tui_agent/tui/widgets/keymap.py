@@ -57,6 +57,7 @@ class KeyMap:
         `choice`: index (from 0) of the key's choice, if the action has several choices, such as up and down.
         """
         exact = normalize_key(key)
+        # The key with Shift first: an action with the key `shift+n` wins over one with the key `n`.
         names = dict.fromkeys((exact, without_shift(exact)))
         return [
             action for name in names for scope in scopes for action in self._of_scope(scope).get(name, ())

@@ -238,6 +238,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
         self.virtual_size = Size(self.size.width, len(self.items) + self.rows_below)
         self.refresh()
         if reveal:
+            # Later, because Textual limits the scroll offset by the size of the last layout.
             self.call_after_refresh(self._reveal)
 
     def render_line(self, y: int) -> Strip:

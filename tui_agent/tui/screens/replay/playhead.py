@@ -68,6 +68,7 @@ class Playhead:
         if not self.playing:
             return False
         self._seconds += seconds * self.speed
+        # Never back: several events can have the same time.
         before, self.place = self.place, max(self.place, self.line.place_at(self._seconds))
         self.playing = self.place < self.last
         return self.place != before
