@@ -119,8 +119,8 @@ class KeyHint(NamedTuple):
 
     @property
     def leaves(self) -> bool:
-        """True if the key's action is in `WAYS_OUT`. A narrow footer leaves out such keys last."""
-        return self.action in WAYS_OUT
+        """True if the key's action is in `LEAVE_ACTIONS`. A narrow footer leaves out such keys last."""
+        return self.action in LEAVE_ACTIONS
 
 
 _PRINTED: Final = {
@@ -436,7 +436,7 @@ TYPED: Final[Mapping[str, tuple[Action, str]]] = {
     word: (action, argument) for action in ACTIONS for word, argument in action.typed_words
 }
 """Maps every word that can be typed as a command to its (action, argument)."""
-WAYS_OUT: Final = frozenset(action.name for action in ACTIONS if "escape" in action.keys)
+LEAVE_ACTIONS: Final = frozenset(action.name for action in ACTIONS if "escape" in action.keys)
 """Names of the actions whose default keys include Esc. The user cannot remove the last key of such an action."""
 
 

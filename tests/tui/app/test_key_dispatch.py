@@ -35,7 +35,7 @@ from tui_agent.tui.screens.trace.screen import TraceScreen
 from tui_agent.tui.screens.tree.checkpoints import CheckpointsScreen
 from tui_agent.tui.screens.tree.screen import TreeScreen
 from tui_agent.tui.widgets.key_settings import apply_key_settings
-from tui_agent.tui.widgets.keymap import BESIDE, KeyActions, KeyMap
+from tui_agent.tui.widgets.keymap import ACTIVE_TOGETHER, KeyActions, KeyMap
 
 FREE = [f"ctrl+f{number}" for number in range(5, 15)]
 """Keys that nothing uses."""
@@ -124,7 +124,7 @@ def bare(
             """Nothing of the screen is needed."""
 
         def key_scopes(self) -> tuple[Scope, ...]:
-            return action.scope, *BESIDE.get(action.scope, ())
+            return action.scope, *ACTIVE_TOGETHER.get(action.scope, ())
 
     method, *fixed = method_of(taker, action)
     screen = Bare()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from textual.events import Key
 
 from tests.stubs.rows import rows
-from tui_agent.tui.actions import ACTIONS, BY_NAME, WAYS_OUT
+from tui_agent.tui.actions import ACTIONS, BY_NAME, LEAVE_ACTIONS
 from tui_agent.tui.terminal.keyboard import Keyboard
 from tui_agent.tui.widgets.key_settings import (
     EVERYWHERE,
@@ -16,7 +16,7 @@ from tui_agent.tui.widgets.key_settings import (
     needs_protocol,
     parse_key,
 )
-from tui_agent.tui.widgets.keymap import BESIDE
+from tui_agent.tui.widgets.keymap import ACTIVE_TOGETHER
 
 
 def keys_of(name: str, settings: dict[str, str | list[str]]) -> tuple[str, ...]:
@@ -173,10 +173,10 @@ def test_whatever_is_written_no_key_means_two_things_and_every_way_out_has_one(
         action._replace(keys=()) for action in ACTIONS
     ]
     for action in actions:
-        assert action.keys or action.name not in WAYS_OUT
+        assert action.keys or action.name not in LEAVE_ACTIONS
         assert len(action.keys) % action.choices == 0
     for scope in {action.scope for action in actions}:
-        scopes = {scope, *BESIDE.get(scope, ())}
+        scopes = {scope, *ACTIVE_TOGETHER.get(scope, ())}
         present = [one for one in actions if one.scope in scopes or one.name in EVERYWHERE]
         for one, other in combinations(present, 2):
             if scope in (one.scope, other.scope) and set(one.keys) & set(other.keys):

@@ -15,7 +15,12 @@ from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.settings import POLICIES
 from tui_agent.tui.modals.block_rows import PreviewTexts, ReadLong, block_rows
-from tui_agent.tui.modals.effects import NARROW, command_table, effect_lines, numbered_commands
+from tui_agent.tui.modals.effects import (
+    MIN_CELLS_BESIDE_LABEL,
+    command_table,
+    effect_lines,
+    numbered_commands,
+)
 from tui_agent.tui.modals.exact_command import command_rows, command_text, is_command
 from tui_agent.tui.panes.policy import policy_role, policy_words
 from tui_agent.tui.text import fit, reveal_line
@@ -57,9 +62,14 @@ class ApprovalBody:
         if self.runs is not None:
             return []
         part = self._sheet.part
-        verb = reveal_line(self._request.verb or self._request.tool).ljust(0 if width < NARROW else 7) + " "
+        verb = (
+            reveal_line(self._request.verb or self._request.tool).ljust(
+                0 if width < MIN_CELLS_BESIDE_LABEL else 7
+            )
+            + " "
+        )
         diffs = [block for block in self._request.preview if isinstance(block, DiffBlock)]
-        room = width - len(verb) - (10 if diffs and width >= NARROW else 0)
+        room = width - len(verb) - (10 if diffs and width >= MIN_CELLS_BESIDE_LABEL else 0)
         first, *others = wrap(reveal_line(self._request.target), room)
         left = [part(verb, "t2"), part(first)]
         if diffs:
@@ -172,7 +182,7 @@ class ApprovalBody:
         for label, text in effect_lines(self._request, self._policy, self._workspace):
             if label == "Asked" and not reason:
                 continue
-            if width < NARROW:
+            if width < MIN_CELLS_BESIDE_LABEL:
                 rows += self._sheet.text_rows(width, f"{label} {text}")
                 continue
             for number, piece in enumerate(wrap(text, max(10, width - LABEL_WIDTH))):

@@ -17,15 +17,15 @@ from tui_agent.tui.text import clean, fit
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import Part, Pen, cells, wrap
 
-LEAST: Final = 3
+MIN_COMMAND_ROWS: Final = 3
 """Minimum number of rows for a command: its first row, the count of hidden rows, its last row."""
 _LABEL_WIDTH: Final = 27
 _MAX_REACH_ROWS: Final = 2
 _MAX_TYPED_ROWS: Final = 4
 _MAX_RISK_ROWS: Final = 3
-_NARROW_REACH: Final = 38
-_WIDE_TYPED_ROW: Final = 34
-_WIDE_ANSWERS: Final = 60
+_MIN_CELLS_FOR_FULL_REASON: Final = 38
+_MIN_CELLS_FOR_SCOPE: Final = 34
+_MIN_WIDE_ROW_CELLS: Final = 60
 _LOW_SCREEN_ROWS: Final = 22
 """On screens with fewer rows than this, the risks of a request get `_MAX_RISK_ROWS - 1` rows, not `_MAX_RISK_ROWS`."""
 
@@ -44,11 +44,11 @@ def plan_command(
     - `more`: draws the row that tells how many rows are hidden
     """
     for index, effects in enumerate(variants):
-        enough = max(LEAST + 2, room // 2) if index < len(variants) - 1 else LEAST
+        enough = max(MIN_COMMAND_ROWS + 2, room // 2) if index < len(variants) - 1 else MIN_COMMAND_ROWS
         if min(len(rows), enough) + len(effects) <= room:
             body, hidden = _keep_ends(rows, room - len(effects), more)
             return Plan(body, effects, len(body), is_cut=index > 0 or hidden > 0, hidden=hidden)
-    shown = risky(max(0, room - min(len(rows), LEAST)))
+    shown = risky(max(0, room - min(len(rows), MIN_COMMAND_ROWS)))
     body, hidden = _keep_ends(rows, max(1, room - len(shown)), more)
     return Plan(body, shown, is_cut=True, hidden=hidden)
 
@@ -60,7 +60,7 @@ def plan_change(file: Sequence[Strip], rows: Sequence[Strip], effects: Sequence[
     """
     body = [*file, *rows]
     must = len(file) + min(1, len(rows))
-    if LEAST + len(effects) <= room or len(body) + len(effects) <= room:
+    if MIN_COMMAND_ROWS + len(effects) <= room or len(body) + len(effects) <= room:
         return Plan(body, effects, must, change=len(body))
     return Plan([*body, *effects], (), must, change=len(body))
 
@@ -289,7 +289,7 @@ class ApprovalRows(ApprovalState):
         answer = self.typed_answer
         pen = self._answer_pen(answer)
         scope = ""
-        if answer == "a" and (self.everywhere or width >= _WIDE_TYPED_ROW):
+        if answer == "a" and (self.everywhere or width >= _MIN_CELLS_FOR_SCOPE):
             scope = "every project: " if self.everywhere else "this project: "
         typed = self._draw_field(answer, max(1, width - 2 - len(scope)), pen, max_rows=1)[0]
         role: Role = "warning" if self.everywhere else "t2"
@@ -319,7 +319,7 @@ class ApprovalRows(ApprovalState):
         text = choice.rule if choice.offered and not is_exact else reason
         line_break = "\\n" if self.looks.symbols.name == "ascii" else "⏎"
         line = clean(text, reveal=True).replace("\n", line_break)
-        if room < _NARROW_REACH:
+        if room < _MIN_CELLS_FOR_FULL_REASON:
             line = line.replace("not available for ", "not for ", 1)
         pieces = wrap(line, room)
         if len(pieces) <= _MAX_REACH_ROWS + (not choice.offered):
@@ -343,7 +343,7 @@ class ApprovalRows(ApprovalState):
 
     def _answers_in_one(self, width: int, remark: str = "") -> Strip:
         """Draw all answers in one row: on the smallest screens, and while the whole change or command is shown."""
-        is_wide = width >= _WIDE_ANSWERS
+        is_wide = width >= _MIN_WIDE_ROW_CELLS
         left: list[Part] = []
         answers = ANSWERS
         if self.is_gated:

@@ -25,7 +25,7 @@ from tui_agent.tui.widgets.rows import Part, Pen, wrap
 
 VERB_WIDTH = 9
 GAP = 3
-NARROW = 36
+MIN_CELLS_BESIDE_LABEL = 36
 """On screens narrower than this number of cells, effects are drawn below their command, and texts below their label."""
 MIN_TARGET_WIDTH = 10
 """Minimum width, in cells, for the file or host of an effect. If there is less room, effects go below their command."""
@@ -173,7 +173,7 @@ def command_table(commands: Sequence[NumberedCommand], pen: Pen, room: int) -> l
     name_width = min(longest + GAP, max(12, room * 2 // 5))
     effect_room = room - number_width - name_width
     verb = max((cells(effect.verb) for command in commands for effect in command.effects), default=0)
-    if room < NARROW or effect_room < verb + MIN_TARGET_WIDTH:
+    if room < MIN_CELLS_BESIDE_LABEL or effect_room < verb + MIN_TARGET_WIDTH:
         return [row for command in commands for row in _stacked_rows(command, pen, number_width, room)]
     # The second effect of a row is aligned after the widest first effect that leaves room for another one.
     firsts = [_width(command.effects[0]) for command in commands if len(command.effects) > 1]

@@ -15,7 +15,7 @@ from tui_agent.tui.text import take
 from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.rows import Part, Pen
 
-NARROW: Final = 36
+MIN_CELLS_FOR_MARGIN: Final = 36
 """On screens narrower than this, in cells, a command has no margin."""
 MAX_INNER_BLANKS: Final = 8
 """Maximum number of adjacent blanks inside a line to draw as blanks. A longer run becomes a sign."""
@@ -120,7 +120,7 @@ def command_rows(
 ) -> list[Strip]:
     """Draw a command on the `sunk` background; `edges` adds an empty row above and below."""
     pen = Pen(looks, "sunk")
-    is_narrow = cells < NARROW
+    is_narrow = cells < MIN_CELLS_FOR_MARGIN
     breaks = text.count("\n")
     digits = len(str(breaks + 1)) if breaks else 0
     margin = 0 if is_narrow else 2

@@ -40,7 +40,7 @@ OWN_SERVER: Final = "TUI_AGENT_API_KEY"
 """The environment variable for the API key if the URL belongs to no known vendor."""
 MODEL, ADDRESS, KEY, SAVE = "Model", "Address", "Key", "Save"
 """The lines of the form: three fields, and the checkbox `SAVE`."""
-_LOOSE_FROM: Final = 24
+_MIN_LOOSE_SCREEN_ROWS: Final = 24
 """Minimum screen height, in rows, for empty rows and notes between the lines."""
 _KEY_PREFIXES: Final = ("sk-", "gsk_", "xai-")
 
@@ -98,7 +98,7 @@ class ProviderForm(Form[Provider | None]):
 
     @property
     def _is_loose(self) -> bool:
-        return self.app.size.height >= _LOOSE_FROM
+        return self.app.size.height >= _MIN_LOOSE_SCREEN_ROWS
 
     def line_rows(self, line: str, pen: Pen, width: int) -> list[Strip]:
         field = self.fields.get(line)

@@ -19,9 +19,9 @@ from tui_agent.config.project.generated_folders import GENERATED_FOLDERS, REPOSI
 from tui_agent.config.project.git_query import list_own_files
 
 MAX_PATHS = 50_000
-FEW_MATCHES: Final = 30
+MIN_EXACT_MATCHES: Final = 30
 """If a search finds fewer matches, it also returns paths that contain the query's letters in order."""
-ENOUGH_MATCHES: Final = 200
+MAX_MATCHES_PER_SEARCH: Final = 200
 """Maximum number of matches for each kind of search, e.g. by name or by path."""
 MAX_QUERY_LENGTH: Final = 64
 """Maximum length of a query, in characters; the rest of the query is ignored."""
@@ -100,7 +100,9 @@ class PathIndex:
                 folders.add(folder + "/")
                 folder = folder.rpartition("/")[0]
         self.paths = sorted(sorted([*self.files, *folders]), key=len)
-        self.shallow = nsmallest(ENOUGH_MATCHES, self.paths, key=lambda path: (path.count("/", 0, -1), path))
+        self.shallow = nsmallest(
+            MAX_MATCHES_PER_SEARCH, self.paths, key=lambda path: (path.count("/", 0, -1), path)
+        )
         self._lowered_paths = _Lines(self.paths)
         self._lowered_names = _Lines([name_of(path) for path in self.paths])
 
@@ -116,7 +118,7 @@ class PathIndex:
         )
         for search in searches:
             _add_some(search, matches)
-        if len(matches) < FEW_MATCHES and len(needle) > 1:
+        if len(matches) < MIN_EXACT_MATCHES and len(needle) > 1:
             _add_some(self._lowered_paths.find_with_letters(needle), matches)
         return [self.paths[index] for index in matches]
 
@@ -124,7 +126,7 @@ class PathIndex:
 def _add_some(indices: Iterator[int], matches: dict[int, None]) -> None:
     for count, index in enumerate(indices, start=1):
         matches[index] = None
-        if count == ENOUGH_MATCHES:
+        if count == MAX_MATCHES_PER_SEARCH:
             return
 
 

@@ -22,9 +22,9 @@ from tui_agent.tui.widgets.rows import Column, Pen, cells, right_columns, state_
 from tui_agent.units import format_bytes, format_elapsed
 
 COLUMNS = Column("state".ljust(18), 19, 56), Column("output", 9, 40), Column("time", 13)
-LINE_FROM = 64
+MIN_CELLS_FOR_OUTPUT = 64
 """Minimum width of the list, in cells, to show the last line of each job's output."""
-FACTS_FROM = 14
+MIN_ROWS_FOR_FACTS = 14
 """Minimum height of the details pane, in rows, for showing more than the job's output."""
 EMPTY: Final = "No background jobs yet. The agent starts one for a command that keeps running: a server, a watcher, a long build."
 
@@ -86,13 +86,13 @@ class JobsScreen(Page[JobView]):
         command, last = reveal_line(job.command), clean_line(job.last_line)
         left.append((fit(command, room, ellipsis), line.style(bold=line.chosen)))
         rest = room - len(command) - 3
-        if last and width >= LINE_FROM and rest >= 12:
+        if last and width >= MIN_CELLS_FOR_OUTPUT and rest >= 12:
             left.append((f"   {fit(last, rest, ellipsis)}", line.style("t3")))
         return line.line(width, left, right)
 
     def draw_detail(self, facts: Facts, job: JobView) -> None:
         _, role = _mark(job, facts.looks)
-        if self.detail.size.height < FACTS_FROM:
+        if self.detail.size.height < MIN_ROWS_FOR_FACTS:
             facts.text(f"{job.job_id} {job.outcome}", role, bold=True)
         else:
             facts.gap()

@@ -23,7 +23,7 @@ from tui_agent.units import format_bytes, format_time_limit
 MAX_BYTES: Final = 20_000_000
 LIMIT_S: Final = 5.0
 """Maximum time to wait for a program's answer, in seconds."""
-KEEP_S: Final = 7 * 24 * 3600
+IMAGE_RETENTION_S: Final = 7 * 24 * 3600
 """Saved images are kept for this time, in seconds."""
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 _OSASCRIPT: Final = ("osascript", "-e", "the clipboard as «class PNGf»")
@@ -60,7 +60,7 @@ def save_image(image: bytes, folder: Path) -> Path:
     """Save an image in `folder` for this user only, delete old images there, and return the image's path."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     for old in folder.glob("*.png"):
-        if old.stat().st_mtime < time.time() - KEEP_S:
+        if old.stat().st_mtime < time.time() - IMAGE_RETENTION_S:
             old.unlink(missing_ok=True)
     path = folder / f"pasted-{sha256(image).hexdigest()[:8]}.png"
     with open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:

@@ -75,8 +75,8 @@ ASCII: Final = Symbols(
 )
 
 
-_C: Final = ("C", "POSIX")
-_COERCED: Final = ("C.UTF-8", "C.utf8", "UTF-8")
+_C_LOCALES: Final = ("C", "POSIX")
+_COERCED_LOCALES: Final = ("C.UTF-8", "C.utf8", "UTF-8")
 """Values of LC_CTYPE that Python itself sets at start-up in the C locale (PEP 538)."""
 
 
@@ -97,5 +97,5 @@ def _locale(environ: Mapping[str, str]) -> str:
     """Return the first of LC_ALL, LC_CTYPE and LANG that is set."""
     # Python itself sets LC_CTYPE if LANG is C, so that value does not count.
     locale, language = environ.get("LC_ALL") or environ.get("LC_CTYPE", ""), environ.get("LANG", "")
-    is_coerced = not environ.get("LC_ALL") and locale in _COERCED and language in _C
+    is_coerced = not environ.get("LC_ALL") and locale in _COERCED_LOCALES and language in _C_LOCALES
     return language if is_coerced else locale or language

@@ -18,7 +18,7 @@ from tui_agent.tui.transcript.style import STATE_COLUMN, Look
 from tui_agent.tui.transcript.tool_rows import TIME_CELLS, is_quiet
 from tui_agent.units import format_duration
 
-QUIET_RUN: Final = 4
+MAX_UNGROUPED_CALLS: Final = 4
 """If more read-only calls than this follow each other, they are folded into one row."""
 
 _NOUNS: Final = {"read": "read", "search": "search", "grep": "search", "find": "search", "glob": "search"}
@@ -192,7 +192,7 @@ class AutoFold:
 
     def _group(self, run: Sequence[int]) -> None:
         slots = self._layout.slots
-        if len(run) <= QUIET_RUN or slots[run[0]].id in self._open_groups:
+        if len(run) <= MAX_UNGROUPED_CALLS or slots[run[0]].id in self._open_groups:
             return
         for index in run:
             slots[index].group = run[0]

@@ -16,9 +16,9 @@ from tui_agent.tui.transcript.rows import Run
 
 Token: TypeAlias = tuple[str, Role]
 
-GROUP_MIN: Final = 24
-GROUP_MAX: Final = 120
-_LONG_LINE: Final = 2_000
+MIN_GROUP_LINES: Final = 24
+MAX_GROUP_LINES: Final = 120
+_MAX_COLOURED_LINE_CHARS: Final = 2_000
 
 _PREFIXES: Final[tuple[tuple[str, Role], ...]] = (
     ("Token.Keyword", "keyword"),
@@ -66,7 +66,7 @@ def lexer_for(language: str, path: str = "") -> Lexer | None:
 
 def tokens(lines: Sequence[str], lexer: Lexer | None) -> list[list[Token]]:
     """Return the tokens of each line; all lines are lexed together as one piece of code."""
-    if lexer is None or any(len(line) > _LONG_LINE for line in lines):
+    if lexer is None or any(len(line) > _MAX_COLOURED_LINE_CHARS for line in lines):
         return [[(line, "t1")] if line else [] for line in lines]
     token_lines: list[list[Token]] = [[]]
     pieces = _lex("\n".join(lines), lexer)
@@ -107,11 +107,11 @@ def color_tokens(line: Sequence[Token], style: Callable[[Role], Style], src: int
 def group_ends(lines: Sequence[str], language: str) -> bool:
     """Return True if this group of code lines is complete. Its colours are then final.
 
-    A group ends at an empty line outside strings and comments, or after `GROUP_MAX` lines.
+    A group ends at an empty line outside strings and comments, or after `MAX_GROUP_LINES` lines.
     """
-    if len(lines) >= GROUP_MAX:
+    if len(lines) >= MAX_GROUP_LINES:
         return True
-    if len(lines) < GROUP_MIN or lines[-1].strip():
+    if len(lines) < MIN_GROUP_LINES or lines[-1].strip():
         return False
     lexer = lexer_for(language) if language else None
     pieces = _lex("\n".join(lines), lexer) if lexer is not None else ()

@@ -21,8 +21,8 @@ from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
 
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _WORDS: Final = re.compile(r"\w+|\s+|.")
-_ALIKE: Final = 0.5
-_LINE_LIMIT: Final = 4_000
+_MIN_SIMILARITY: Final = 0.5
+_MAX_LINE_CHARS: Final = 4_000
 
 
 @dataclass(slots=True)
@@ -121,7 +121,7 @@ def _ground(line: DiffLine, dim: bool) -> Role:
 
 def _shorten_line(runs: Sequence[Run], look: Look) -> list[Run]:
     short: list[Run] = []
-    room = _LINE_LIMIT
+    room = _MAX_LINE_CHARS
     for run in runs:
         if len(run.text) > room:
             short.append(run._replace(text=take(run.text, room)[0]))
@@ -151,7 +151,7 @@ def _compare(old: DiffLine, new: DiffLine) -> None:
         for block in matcher.get_matching_blocks()
     )
     longest = max(len(old.text.strip()), len(new.text.strip()), 1)
-    if same / longest < _ALIKE:
+    if same / longest < _MIN_SIMILARITY:
         return
     old.changed = _bounds(before, [(tag, a, b) for tag, a, b, _, _ in matcher.get_opcodes()])
     new.changed = _bounds(after, [(tag, c, d) for tag, _, _, c, d in matcher.get_opcodes()])

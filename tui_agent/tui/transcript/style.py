@@ -18,8 +18,7 @@ STATE_COLUMN: Final = 2
 TEXT_COLUMN: Final = 4
 TARGET_COLUMN: Final = 14
 MARGIN: Final = 2
-TEXT_LIMIT: Final = 100
-NARROW: Final = 70
+MAX_TEXT_CELLS: Final = 100
 
 
 def output_columns(width: int) -> int:
@@ -70,7 +69,7 @@ class Look:
     @property
     def text(self) -> int:
         """Width in cells of prose."""
-        return min(self.full, TEXT_LIMIT)
+        return min(self.full, MAX_TEXT_CELLS)
 
     def gutter(self) -> Run:
         """Return the spaces that are drawn to the left of the text."""

@@ -12,7 +12,7 @@ from tui_agent.tui.transcript.style import Look
 
 Cell: TypeAlias = list[Run]
 GAP: Final = 2
-_NARROWEST: Final = 4
+_MIN_CELLS_FOR_WORDS: Final = 4
 
 
 def column_widths(rows: Sequence[Sequence[Cell]], columns: int, room: int) -> list[int]:
@@ -48,7 +48,7 @@ def table_rows(
     screen_rows: list[Row] = []
     for row in rows:
         cells = [
-            wrap(row[i] if i < len(row) else [], size, fold=size < _NARROWEST) or [[]]
+            wrap(row[i] if i < len(row) else [], size, fold=size < _MIN_CELLS_FOR_WORDS) or [[]]
             for i, size in enumerate(widths)
         ]
         for line, pieces in enumerate(zip_longest(*cells, fillvalue=[])):

@@ -34,18 +34,18 @@ from tui_agent.units import NO_LINES, format_duration, format_elapsed, format_li
 QUIET: Final = frozenset({"read", "search", "find", "list", "map", "glob", "grep"})
 QUICK_S: Final = 0.15
 """Seconds until a running read-only call gets a row."""
-COUNTS_AT: Final = 22
+MIN_CELLS_BEFORE_COUNTS: Final = 22
 """Targets narrower than this, in cells, are padded if counts of changed lines follow."""
 TIME_CELLS: Final = 6
-_OUTCOME_LIMIT: Final = 30
+_MAX_OUTCOME_CELLS: Final = 30
 _TALLY: Final = re.compile(r"\d+ [a-z]+(, \d+ [a-z]+)+")
 """Pattern of a list of counts, the most important count first: `90 failed, 186 passed, 110 skipped`."""
 _LINE_COUNTS: Final = re.compile(r"[+−-]\d")
 """Pattern of an outcome that begins with the number of changed lines."""
-_REMARK_LIMIT: Final = 48
-_TARGET_LEAST: Final = 10
+_MAX_REMARK_CELLS: Final = 48
+_MIN_TARGET_CELLS: Final = 10
 """Minimum width in cells of the target's first row."""
-_ROOMY: Final = 64
+_MIN_ROOMY_CELLS: Final = 64
 """Minimum width of the transcript, in cells, to show the iteration in a subagent's row."""
 _COMMAND_LINES: Final = 3
 
@@ -158,7 +158,7 @@ def _head_rows(entry: ToolEntry, look: Look, note: str, now: float, *, full: boo
         extra = _counts(entry, look, note) if number == 0 and len(lines) == 1 else []
         parts = wrap(runs, room if number == 0 else rest_room, rest_room=rest_room)
         if extra and len(parts) == 1 and width_of(parts[0]) + width_of(extra) <= room:
-            fill = max(COUNTS_AT - width_of(parts[0]), 0) if extra[0].text != note else 0
+            fill = max(MIN_CELLS_BEFORE_COUNTS - width_of(parts[0]), 0) if extra[0].text != note else 0
             fill = fill if width_of(parts[0]) + fill + 3 + width_of(extra) <= room else 0
             parts[0] = [*parts[0], Run(" " * (fill + 3), look.ground), *extra]
         for line, part in enumerate(parts):
@@ -217,7 +217,7 @@ def _counts(entry: ToolEntry, look: Look, note: str) -> list[Run]:
 
 
 def _right(entry: ToolEntry, look: Look, now: float) -> list[Run]:
-    outcome = _outcome(entry, roomy=look.right >= _ROOMY)
+    outcome = _outcome(entry, roomy=look.right >= _MIN_ROOMY_CELLS)
     role: Role = "t3" if entry.state == "done" else _state_mark(entry, look.symbols)[1]
     time = ""
     if entry.state == "running" and entry.started_at is not None:
@@ -225,7 +225,7 @@ def _right(entry: ToolEntry, look: Look, now: float) -> list[Run]:
     elif entry.duration_ms is not None and entry.state != "lost":  # A lost call ran past its last event.
         time = format_duration(entry.duration_ms / 1000)
     runs: list[Run] = []
-    room = look.right - TARGET_COLUMN - _TARGET_LEAST - (max(len(time), TIME_CELLS) + 3 if time else 0)
+    room = look.right - TARGET_COLUMN - _MIN_TARGET_CELLS - (max(len(time), TIME_CELLS) + 3 if time else 0)
     if outcome:
         outcome = fit(outcome, max(room, 4), look.symbols.ellipsis)
         runs.append(Run(outcome, look.style(role), LITERAL))
@@ -292,12 +292,12 @@ def unfolded_blocks(entry: ToolEntry) -> tuple[DisplayBlock, ...]:
 
 
 def _is_long(outcome: str) -> bool:
-    return "\n" in outcome or width(outcome) > _OUTCOME_LIMIT
+    return "\n" in outcome or width(outcome) > _MAX_OUTCOME_CELLS
 
 
 def _first_counts(tally: str) -> str:
     """Drop counts from the end of a list such as `90 failed, 186 passed`, until the list fits into the head row."""
-    while width(tally) > _OUTCOME_LIMIT and ", " in tally:
+    while width(tally) > _MAX_OUTCOME_CELLS and ", " in tally:
         tally = tally.rpartition(", ")[0]
     return tally
 
@@ -308,7 +308,7 @@ def _remark(entry: ToolEntry) -> str:
     if len(others) != 1 or len(entry.blocks) < 2 or not isinstance(others[0], TextBlock):
         return ""
     text = others[0].text
-    if not isinstance(text, str) or "\n" in text or width(clean(text)) > _REMARK_LIMIT:
+    if not isinstance(text, str) or "\n" in text or width(clean(text)) > _MAX_REMARK_CELLS:
         return ""
     return clean(text)
 

@@ -13,7 +13,7 @@ from tui_agent.tui.transcript.layout import Layout
 from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.style import Look
 
-_ROUNDS: Final = 12
+_MAX_DRAW_ROUNDS: Final = 12
 """Maximum number of times that the visible entries are drawn again after wrong estimates of their heights."""
 
 
@@ -83,7 +83,7 @@ class Viewport:
                 yield
             return
         yield
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_DRAW_ROUNDS):
             target = self.layout.top(index) - offset
             self._move(target)
             if not self.layout.draw_between(self.y - self.height, self.y + 2 * self.height):
@@ -211,7 +211,7 @@ class Viewport:
 
     def _settle(self, position: RowPosition | None) -> None:
         """Draw the entries in and near the view until no height changes."""
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_DRAW_ROUNDS):
             self._restore(position)
             if not self.layout.draw_between(self.y - self.height, self.y + 2 * self.height):
                 break

@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.keys import KEY_NAME_REPLACEMENTS, Keys
 
-from tui_agent.tui.actions import ACTIONS, BY_NAME, WAYS_OUT, Action, Scope, did_you_mean, key_name
+from tui_agent.tui.actions import ACTIONS, BY_NAME, LEAVE_ACTIONS, Action, Scope, did_you_mean, key_name
 from tui_agent.tui.terminal.keyboard import ALT_ENTER
-from tui_agent.tui.widgets.keymap import BESIDE, normalize_key
+from tui_agent.tui.widgets.keymap import ACTIVE_TOGETHER, normalize_key
 
 MODIFIERS: Final = frozenset({"ctrl", "alt", "shift", "super", "hyper", "meta"})
 _AS_PRINTED: Final = {
@@ -161,7 +161,7 @@ def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ..
         return "the same key is listed twice.", ()
     if any(" " in key for key in parsed) and action.name != "revert":
         return "only the action revert can be bound to two key presses.", ()
-    if action.name in WAYS_OUT and not parsed:
+    if action.name in LEAVE_ACTIONS and not parsed:
         return "this action closes a screen, so it must keep at least one key.", ()
     if len(parsed) % action.choices:
         example = ", ".join(f'"{key}"' for key in action.keys[: action.choices])
@@ -199,7 +199,7 @@ def _clashes(
     if wrong := next((key for key in keys["revert"] if " " in key and key not in twice), ""):
         yield BY_NAME["revert"], BY_NAME["revert"], wrong
     for scope in dict.fromkeys(action.scope for action in actions):
-        scopes = {scope, *BESIDE.get(scope, ())}
+        scopes = {scope, *ACTIVE_TOGETHER.get(scope, ())}
         present = [action for action in actions if action.scope in scopes or action.name in EVERYWHERE]
         if not any(action.name in new_keys for action in present):
             continue

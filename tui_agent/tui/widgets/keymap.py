@@ -11,7 +11,7 @@ from textual.screen import Screen
 
 from tui_agent.tui.actions import ACTIONS, Action, KeyHint, Scope, footer, key_name
 
-BESIDE: Final[Mapping[Scope, tuple[Scope, ...]]] = {
+ACTIVE_TOGETHER: Final[Mapping[Scope, tuple[Scope, ...]]] = {
     "prompt": ("transcript", "app"),
     "menu": ("transcript", "app"),
     "transcript": ("app",),
@@ -125,7 +125,7 @@ class KeyActions:
 
     def key_scopes(self) -> Sequence[Scope]:
         """Return the scopes whose keys work now, the most specific one first."""
-        return self.scope, *BESIDE.get(self.scope, ())
+        return self.scope, *ACTIVE_TOGETHER.get(self.scope, ())
 
     def run_key(self, key: str, *scopes: Scope) -> bool:
         """Run the action of a key; return False if no available action has the key.

@@ -13,7 +13,7 @@ from textual import events
 from textual.screen import ModalScreen
 from textual.timer import Timer
 
-from tui_agent.tui.actions import WAYS_OUT, KeyHint
+from tui_agent.tui.actions import LEAVE_ACTIONS, KeyHint
 from tui_agent.tui.widgets.covered_prompt import (
     RECENT_S,
     WRITING_PAUSE_S,
@@ -84,12 +84,13 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
     def expect_text(self) -> None:
         """Begin the grace period again, so that text typed or pasted during it goes to the prompt."""
         if self.has_grace_period and self.open_field is None:
-            self._begin_grace_period(WRITING_PAUSE_S)
+            self._extend_grace_period()
             if self.covered_prompt is not None:
                 self.covered_prompt.is_typing = True
 
-    def _begin_grace_period(self, min_s: float) -> None:
-        self._opened_at, self._grace_s = time.monotonic(), max(self._grace_s, min_s)
+    def _extend_grace_period(self) -> None:
+        """Begin the grace period again, for at least `WRITING_PAUSE_S` seconds."""
+        self._opened_at, self._grace_s = time.monotonic(), max(self._grace_s, WRITING_PAUSE_S)
 
     @property
     def in_grace_period(self) -> bool:
@@ -118,7 +119,9 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
             prompt.is_typing = False
         if self._answer_timer is not None:
             self._answer_timer.stop()
-        leaves = any(action.name in WAYS_OUT for action, _ in self.key_map.find(event.key, self.key_scopes()))
+        leaves = any(
+            action.name in LEAVE_ACTIONS for action, _ in self.key_map.find(event.key, self.key_scopes())
+        )
         if self.is_writing and leaves and claims_key(self, event):
             self.end_writing()
         elif not (event.is_printable and self.answer_actions) or self.is_field_selected:
@@ -218,7 +221,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
             self.begin_writing()
         elif self.is_writing:
             if prompt.was_sent:
-                self._begin_grace_period(WRITING_PAUSE_S)
+                self._extend_grace_period()
             self.end_writing()
         self.redraw()
 
@@ -249,7 +252,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         return [
             *([hint(prompt.send_action, "send message")] if self.message else []),
             hint(moves, "answers"),
-            *(hint(action.name, "back") for action in actions if action.name in WAYS_OUT),
+            *(hint(action.name, "back") for action in actions if action.name in LEAVE_ACTIONS),
         ]
 
     @property

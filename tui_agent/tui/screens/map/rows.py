@@ -28,7 +28,7 @@ _SIGNATURE = re.compile(
 _SCORE_FROM = 60
 """Minimum width of the list, in cells, for a bar next to the score."""
 _PREVIEW_LINES: Final = 40
-_LINES_OF_SYMBOL: Final = 4
+_SYMBOL_PREVIEW_LINES: Final = 4
 """Number of lines to preview after the first line of a symbol."""
 
 
@@ -155,7 +155,9 @@ def code_preview(line: MapLine, text: str) -> str:
     if line.symbol is not None:
         ranges = [(line.symbol.line, min(max(line.symbol.end, line.symbol.line), last))]
     elif line.file.symbols:
-        ranges = [(symbol.line, min(symbol.line + _LINES_OF_SYMBOL, last)) for symbol in line.file.symbols]
+        ranges = [
+            (symbol.line, min(symbol.line + _SYMBOL_PREVIEW_LINES, last)) for symbol in line.file.symbols
+        ]
     else:
         ranges = [(1, last)]
     hunks: list[str] = []

@@ -32,7 +32,7 @@ SLOW_S: Final = 5.0
 WATERFALL_FROM: Final = 96
 """Minimum width of the list, in cells, for bars."""
 NAME_CELLS: Final = 48
-LONG_S: Final = 59.5
+MIN_LONG_DURATION_S: Final = 59.5
 """A duration of at least this many seconds is written with two units, e.g. `1 min 5 s`."""
 _BARS: Final[dict[str, Role]] = {"model": "accent", "tool": "success", "subtask": "accent"}
 _STATE_BARS: Final[dict[str, Role]] = {"failed": "error", "denied": "warning", "interrupted": "warning"}
@@ -194,7 +194,7 @@ class SpanList(ChoiceList[int]):
         newest = self.view.spans[self.view.roots[-1]] if self.view.roots else None
         running = newest is not None and newest.end is None
         elapsed_ms = (self.now - newest.start) * 1000 if newest is not None and running else 0.0
-        long = max(elapsed_ms, self.view.longest_ms) >= LONG_S * 1000
+        long = max(elapsed_ms, self.view.longest_ms) >= MIN_LONG_DURATION_S * 1000
         return SpanColumns.for_width(self.size.width, long=long, costs=self.view.has_costs)
 
     def _measures(self, span: Span, columns: SpanColumns, line: Pen) -> list[Part]:
