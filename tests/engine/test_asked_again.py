@@ -232,7 +232,7 @@ async def test_every_view_shows_the_call_as_waiting_again(tmp_path: Path) -> Non
         assert rows(tmp_path) == ["done"] * 4
         spans = whole(Trace(), tmp_path, WHOLE).spans
         assert [spans[child].state for child in spans[second.index].children[:3]] == ["done"] * 3
-    assert whole(SessionState(), tmp_path, WHOLE).totals.tool_calls == 4
+    assert whole(SessionState(), tmp_path, WHOLE).tool_calls == 4
 
 
 async def test_the_question_is_that_of_today_with_the_digest_of_today(tmp_path: Path) -> None:

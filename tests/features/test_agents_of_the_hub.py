@@ -77,7 +77,7 @@ async def test_an_agent_without_a_model_speaks_and_runs_tools_and_all_of_it_is_r
     assert check_pairs(messages) == []
     metrics = fold(Metrics(), events)
     assert (metrics.final_answer, metrics.model_calls, metrics.parts) == ("Both done.", 0, 5)
-    assert state.totals.model_calls == 0 and state.totals.tool_calls == 2
+    assert state.totals.model_calls == 0 and state.tool_calls == 2
     shown = [getattr(entry, "text", "") for entry in fold(Transcript(), events).entries]
     assert "Both done." in shown
 

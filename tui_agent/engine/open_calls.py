@@ -177,11 +177,11 @@ def delegate_end(
         files_modified=delegate.files_modified,
         files_deleted=delegate.files_deleted,
         iterations=delegate.local_iteration,
-        model_calls=delegate.model_calls,
+        model_calls=delegate.usage.model_calls,
         tool_calls=delegate.tool_calls,
-        input_tokens=delegate.input_tokens,
-        output_tokens=delegate.output_tokens,
-        cost_usd=delegate.cost_usd,
+        input_tokens=delegate.usage.input_tokens,
+        output_tokens=delegate.usage.output_tokens,
+        cost_usd=delegate.usage.cost_usd,
         duration_ms=round(duration_ms, 1),
     )
 

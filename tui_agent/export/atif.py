@@ -12,6 +12,7 @@ from typing import Any, Final
 from tui_agent import __version__
 from tui_agent.errors import UsageError
 from tui_agent.export.export_content import Texts
+from tui_agent.folds.usage_totals import NO_USAGE, UsageTotals
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, LongText
 from tui_agent.protocol.envelope import Envelope, known_events
 from tui_agent.protocol.events.agent import AgentSpawned
@@ -24,14 +25,12 @@ from tui_agent.protocol.parts import (
     TextContent,
     TextPart,
     Usage,
-    add_cost,
     tool_calls,
 )
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_reader import iterate_records
 from tui_agent.store.redaction.redactor import Redactor
-from tui_agent.units import CostPrecision, combine_precision
 
 SCHEMA_VERSION: Final = "ATIF-v1.7"
 
@@ -41,19 +40,7 @@ class _AgentTrajectory:
     name: str
     model: ModelInfo | None = None
     entries: list[dict[str, Any]] = field(default_factory=list)
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-    cost_usd: float | None = None
-    cost_precision: CostPrecision = "exact"
-
-    def spend(self, end: ModelResponded | ModelFailed) -> None:
-        """Add the tokens and the cost of a model call."""
-        self.input_tokens += end.usage.input_tokens
-        self.output_tokens += end.usage.output_tokens
-        self.cached_tokens += end.usage.cached_tokens
-        self.cost_usd = add_cost(self.cost_usd, end.cost_usd)
-        self.cost_precision = combine_precision(self.cost_precision, end.cost_precision)
+    usage: UsageTotals = NO_USAGE
 
 
 def to_atif(folder: Path, redactor: Redactor) -> dict[str, Any]:
@@ -96,9 +83,9 @@ class _AtifBuilder:
                 agent.model = model
             case ModelResponded() as answer:
                 self._add_answer(agent, event, answer)
-                agent.spend(answer)
+                agent.usage = agent.usage.with_call(answer)
             case ModelFailed() as failure:
-                agent.spend(failure)
+                agent.usage = agent.usage.with_call(failure)
             case ToolFinished() as result:
                 self._add_result(result)
             case _:
@@ -165,23 +152,24 @@ class _AtifBuilder:
             name: agent for name, agent in self._agents.items() if name != MAIN_AGENT and agent.entries
         }
         document = _describe(main, session, session)
+        usage = main.usage
         for agent in delegates.values():
-            main.cost_usd = add_cost(main.cost_usd, agent.cost_usd)
-            main.cost_precision = combine_precision(main.cost_precision, agent.cost_precision)
-        if main.cost_usd is not None:
-            document["final_metrics"]["total_cost_usd"] = main.cost_usd
+            usage = usage.with_totals(agent.usage)
+        if usage.cost_usd is not None:
+            document["final_metrics"]["total_cost_usd"] = usage.cost_usd
         if delegates:
             document["subagent_trajectories"] = [
                 _describe(agent, name, session) for name, agent in delegates.items()
             ]
-        return {**document, "extra": {**self._extra, "cost_precision": main.cost_precision}}
+        return {**document, "extra": {**self._extra, "cost_precision": usage.cost_precision}}
 
 
 def _describe(agent: _AgentTrajectory, trajectory: str, session: str) -> dict[str, Any]:
+    usage = agent.usage
     totals = {
-        "total_prompt_tokens": agent.input_tokens,
-        "total_completion_tokens": agent.output_tokens,
-        "total_cached_tokens": agent.cached_tokens,
+        "total_prompt_tokens": usage.input_tokens,
+        "total_completion_tokens": usage.output_tokens,
+        "total_cached_tokens": usage.cached_tokens,
         "total_steps": len(agent.entries),
     }
     return {
@@ -194,7 +182,7 @@ def _describe(agent: _AgentTrajectory, trajectory: str, session: str) -> dict[st
             **({"model_name": agent.model.model} if agent.model else {}),
         },
         "steps": agent.entries,
-        "final_metrics": totals if agent.cost_usd is None else {**totals, "total_cost_usd": agent.cost_usd},
+        "final_metrics": totals if usage.cost_usd is None else {**totals, "total_cost_usd": usage.cost_usd},
     }
 
 

@@ -97,11 +97,6 @@ def text_previews(parts: Iterable[ModelPart | Content]) -> list[str]:
     return [text_preview(part.text) for part in parts if isinstance(part, TextPart | TextContent)]
 
 
-def add_cost(total: float | None, cost: float | None) -> float | None:
-    """Return the sum of two costs. If one is unknown (None), return the other; if both are unknown, return None."""
-    return total if cost is None else (total or 0.0) + cost
-
-
 class Usage(FrozenModel):
     """Tokens of one model call, as counted by the provider. A count is 0 if the provider did not report it.
 

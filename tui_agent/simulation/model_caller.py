@@ -7,11 +7,12 @@ import random
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ModelError
+from tui_agent.folds.usage_totals import NO_USAGE
 from tui_agent.models.assembler import Assembler
 from tui_agent.models.faults import MAX_RETRIES, TRANSIENT, next_wait
 from tui_agent.ports.model import ModelClient, ModelRequest
 from tui_agent.protocol.messages import AssistantMessage, Message, UserMessage
-from tui_agent.protocol.parts import TextContent, TextPart, add_cost
+from tui_agent.protocol.parts import TextContent, TextPart
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.wiring.models import build_model_factory
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
@@ -27,10 +28,8 @@ class ModelCaller:
         self._info = info
         self._base = base
         self._answers: dict[str, int] = {}
-        self.input_tokens = 0
-        self.output_tokens = 0
-        self.cost_usd: float | None = None
-        """Cost of all answers so far in US dollars, without answers of unknown price. None if no price is known."""
+        self.usage = NO_USAGE
+        """The tokens and the cost of all answers so far."""
 
     @property
     def model(self) -> str:
@@ -71,9 +70,7 @@ class ModelCaller:
         async with self._client.stream(request) as chunks:
             async for chunk in chunks:
                 answer.feed(chunk)
-        self.input_tokens += answer.usage.input_tokens
-        self.output_tokens += answer.usage.output_tokens
-        self.cost_usd = add_cost(self.cost_usd, answer.cost_usd)
+        self.usage = self.usage.with_usage(answer.usage, answer.cost_usd)
         return answer
 
     async def aclose(self) -> None:

@@ -24,11 +24,11 @@ from tui_agent.evals.checks.workspace_checks import Checker, CheckResults
 from tui_agent.evals.runs.plan import open_commands
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session_history import OVERSEERS, SessionHistory
+from tui_agent.folds.usage_totals import NO_USAGE
 from tui_agent.ports.session import Session
 from tui_agent.protocol.commands import RecordResult
 from tui_agent.protocol.events.session import SessionEnded, TrajectoryEnd
 from tui_agent.protocol.events.simulation import SimulationMessage, SimulationRole, Viewer
-from tui_agent.protocol.parts import add_cost
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.simulation.agent_session import AgentAnswer, AgentSession, AgentTurn
 from tui_agent.simulation.job_folder import JobFolder, SimulationResult
@@ -345,8 +345,9 @@ class _Run:
         if verifier is not None and isinstance(verifier.output, str) and not output:
             output = verifier.output
         session = self._agent.id if self._agent is not None else ""
-        metrics = self._agent.metrics.view() if self._agent is not None else None
         caller = user.caller if user is not None else None
+        agent_usage = self._agent.metrics.usage if self._agent is not None else NO_USAGE
+        user_usage = caller.usage if caller is not None else NO_USAGE
         is_checked = bool(checks.tests) or verifier is not None
         return SimulationResult(
             task=simulation.case.id,
@@ -362,12 +363,9 @@ class _Run:
             user_model=caller.model if caller is not None else "",
             **self._counts,
             **(user.counts if user is not None else {}),
-            agent_tokens=metrics.input_tokens + metrics.output_tokens if metrics is not None else 0,
-            user_tokens=caller.input_tokens + caller.output_tokens if caller is not None else 0,
-            cost_usd=add_cost(
-                caller.cost_usd if caller is not None else None,
-                metrics.cost_usd if metrics is not None else None,
-            ),
+            agent_tokens=agent_usage.tokens,
+            user_tokens=user_usage.tokens,
+            cost_usd=agent_usage.with_totals(user_usage).cost_usd,
             seconds=round(time.monotonic() - self._started, 2),
             session=session,
             open_with=open_commands(session, simulation.options.data_dir) if session else (),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.folds.usage_totals import NO_USAGE, UsageTotals
 from tui_agent.protocol.base import MAIN_AGENT
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
@@ -25,12 +26,11 @@ from tui_agent.protocol.events.session import (
 )
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnEnd, TurnFinished
-from tui_agent.protocol.parts import add_cost
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.log_chunks import read_chunk_range
 from tui_agent.store.log_line import decode_line, decode_payload, is_intact
 from tui_agent.store.log_scan import read_seq, split_lines
-from tui_agent.units import CostPrecision, combine_precision
+from tui_agent.units import CostPrecision
 
 Outcome: TypeAlias = Literal["empty", "done", "failed", "stopped", "waiting", "open", ""]
 """State of a session's newest turn.
@@ -91,9 +91,10 @@ def count_lines(piece: bytes, previous: SessionStats, blobs: BlobStore) -> Sessi
     `previous`: totals for the earlier lines.
     """
     turns, title, workspace = previous.turns, previous.title, previous.workspace
-    cost, precision = previous.cost_usd, previous.cost_precision
+    usage = UsageTotals(cost_usd=previous.cost_usd, cost_precision=previous.cost_precision)
     start, size = 0, len(piece)
     model_lines: list[bytes] = []
+    line_costs: list[tuple[float | None, CostPrecision]] = []
     while start < size:
         end = piece.find(b"\n", start)
         end = size if end < 0 else end
@@ -107,22 +108,24 @@ def count_lines(piece: bytes, previous: SessionStats, blobs: BlobStore) -> Sessi
             elif piece.startswith(_TITLE, kind):
                 title = _read_title(line, blobs) or title
             elif piece.startswith(_FORKED, kind):
-                turns, cost, precision = 0, None, "exact"
+                turns, usage, line_costs = 0, NO_USAGE, []
                 workspace = _read_workspace(line, blobs) or workspace
             elif piece.startswith(_MOVED, kind):
                 workspace = _read_workspace(line, blobs) or workspace
             elif piece.startswith(_MODEL, kind):
                 model_lines.append(line)
             else:
-                line_cost, line_precision = _read_cost(line, blobs)
-                cost, precision = add_cost(cost, line_cost), combine_precision(precision, line_precision)
+                line_costs.append(_read_cost(line, blobs))
         start = end + 1
     # Delegates send requests too; the main agent's newest one is nearly always among the last lines.
     model = next(
         (name for line in reversed(model_lines) if (name := _read_model(line, blobs))), previous.model
     )
+    usage = usage.with_costs(line_costs)
     lines = previous.lines + piece.count(b"\n")
-    return SessionStats(turns, cost, precision, title, model, workspace, lines, previous.read_to + size)
+    return SessionStats(
+        turns, usage.cost_usd, usage.cost_precision, title, model, workspace, lines, previous.read_to + size
+    )
 
 
 def count_log(

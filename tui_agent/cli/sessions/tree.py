@@ -20,6 +20,7 @@ from tui_agent.folds.session.branch_tree import (
 from tui_agent.folds.session.branches import is_on_branch
 from tui_agent.folds.text.labels import fork_changes
 from tui_agent.folds.text.line_diff import FileCounts
+from tui_agent.folds.usage_totals import NO_USAGE
 from tui_agent.protocol.events.session import SessionForked
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.store.forks import FamilyMember, find_family
@@ -28,7 +29,7 @@ from tui_agent.store.log_chunks import read_first_line
 from tui_agent.store.log_line import decode_payload
 from tui_agent.store.log_reader import iterate_records, require_readable
 from tui_agent.store.session_summary import SessionSummary, summarise_session
-from tui_agent.units import combine_precision, format_time
+from tui_agent.units import format_time
 
 EXAMPLES = """\
 examples:
@@ -114,7 +115,7 @@ class Node:
     def as_json(self) -> dict[str, object]:
         """Return the branch as a JSON object, with times in seconds since the epoch."""
         summary, branch = self.member.summary, self.branch
-        costs = [message.cost_usd for message in branch.turns if message.cost_usd is not None]
+        usage = NO_USAGE.with_costs((message.cost_usd, message.cost_precision) for message in branch.turns)
         return {
             "session": summary.id,
             "path": str(summary.path),
@@ -133,8 +134,8 @@ class Node:
             "outcome": asdict(self.outcome),
             "turns": len(branch.turns),
             "files": _file_rows(branch.files),
-            "cost_usd": round(sum(costs), 9) if costs else None,
-            "cost_precision": combine_precision(*(message.cost_precision for message in branch.turns)),
+            "cost_usd": None if usage.cost_usd is None else round(usage.cost_usd, 9),
+            "cost_precision": usage.cost_precision,
             "prompts": [_prompt(message) for message in branch.turns],
         }
 

@@ -18,8 +18,8 @@ from tui_agent.cli.run.command import warn_of_cost
 from tui_agent.config.paths import find_paths
 from tui_agent.errors import UsageError
 from tui_agent.folds.session_history import seen_text
+from tui_agent.folds.usage_totals import NO_USAGE
 from tui_agent.protocol.events.simulation import SimulationMessage
-from tui_agent.protocol.parts import add_cost
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.simulation.job_folder import SimulationResult, read_results
 from tui_agent.simulation.mode_settings import (
@@ -210,9 +210,7 @@ def report_runs(arguments: argparse.Namespace) -> None:
 
 def _figures(key: tuple[str, str, str], results: list[SimulationResult]) -> dict[str, object]:
     counted = [result for result in results if result.measures_agent]
-    cost: float | None = None
-    for result in results:
-        cost = add_cost(cost, result.cost_usd)
+    cost = NO_USAGE.with_costs((result.cost_usd, "exact") for result in results).cost_usd
     return {
         "mode": key[0],
         "profile": key[1],

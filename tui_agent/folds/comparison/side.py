@@ -105,19 +105,19 @@ def list_beats(
         kind = _kind(event)
         if kind is None:
             continue
-        sums, changed = metrics.sums, files.view().files
+        usage, changed = metrics.usage, files.view().files
         added, removed = lines.sum_files(changed)
         beat = Beat(
             at_ms=at_ms,
             kind=kind,
             seq=event.seq,
-            cost_usd=sums.cost_usd,
-            cost_precision=sums.cost_precision,
+            cost_usd=usage.cost_usd,
+            cost_precision=usage.cost_precision,
             iterations=len(iterations),
-            tokens_in=sums.input_tokens,
-            tokens_out=sums.output_tokens,
+            tokens_in=usage.input_tokens,
+            tokens_out=usage.output_tokens,
             asked=len(asked),
-            denied=sums.denials,
+            denied=metrics.sums.denials,
             denied_by_user=denied_by_user,
             files=len(changed),
             added=added,

@@ -8,6 +8,7 @@ from dataclasses import field, replace
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.instructions import AgentInstructions
+from tui_agent.folds.usage_totals import NO_USAGE, UsageTotals
 from tui_agent.protocol.base import COMPACTION_AGENT, MAIN_AGENT, AgentId, CallId, RequestId, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
@@ -15,7 +16,6 @@ from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelRe
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.tool import ToolCalled
 from tui_agent.protocol.events.turn import UserMessageReceived
-from tui_agent.protocol.parts import Usage, add_cost
 from tui_agent.protocol.settings import AgentState, ModelInfo, PolicyName
 
 TAKES = (
@@ -53,10 +53,7 @@ class DelegateState:
     """Number of the subtask in the session, counted from 1."""
     iteration: int = 0
     local_iteration: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = None
-    model_calls: int = 0
+    usage: UsageTotals = NO_USAGE
     tool_calls: int = 0
     request: RequestId | None = None
     """Id of the delegate's model request that has no answer yet."""
@@ -65,16 +62,9 @@ class DelegateState:
     files_deleted: tuple[str, ...] = ()
     instructions: AgentInstructions = field(default_factory=AgentInstructions)
 
-    def with_usage(self, usage: Usage, cost: float | None) -> "DelegateState":
-        """Return the delegate with the tokens and the cost of one more finished model call."""
-        return replace(
-            self,
-            input_tokens=self.input_tokens + usage.input_tokens,
-            output_tokens=self.output_tokens + usage.output_tokens,
-            cost_usd=add_cost(self.cost_usd, cost),
-            model_calls=self.model_calls + 1,
-            request=None,
-        )
+    def with_call(self, end: ModelResponded | ModelFailed) -> "DelegateState":
+        """Return the delegate after one more model call ended with the event `end`."""
+        return replace(self, usage=self.usage.with_call(end), request=None)
 
     def with_changed_file(self, path: str, *, created: bool) -> "DelegateState":
         """Return the delegate with `path` added to its changed files. Changes by its own delegates count too."""
@@ -165,6 +155,7 @@ class AgentsTree:
 
     def __init__(self) -> None:
         self._agents: dict[AgentId, AgentNode] = {}
+        self._usage: dict[AgentId, UsageTotals] = {}
         self._view: AgentsTreeView | None = None
 
     def apply(self, ev: Envelope) -> bool:
@@ -187,9 +178,9 @@ class AgentsTree:
                 agent = replace(agent, state=state, summary=text_preview(summary))
             case ToolCalled() | ModelRequested():
                 agent = replace(agent, calls=agent.calls + 1)
-            case ModelResponded(usage=usage, cost_usd=cost) | ModelFailed(usage=usage, cost_usd=cost):
-                tokens = agent.tokens + usage.input_tokens + usage.output_tokens
-                agent = replace(agent, tokens=tokens, cost_usd=add_cost(agent.cost_usd, cost))
+            case ModelResponded() | ModelFailed() as end:
+                usage = self._usage[ev.agent] = self._usage.get(ev.agent, NO_USAGE).with_call(end)
+                agent = replace(agent, tokens=usage.tokens, cost_usd=usage.cost_usd)
             case _:
                 return False
         self._agents[ev.agent] = agent

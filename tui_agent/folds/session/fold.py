@@ -12,7 +12,8 @@ from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.agents import new_delegate
 from tui_agent.folds.session.lifecycle import LIFECYCLE_HANDLERS
 from tui_agent.folds.session.state import Draft
-from tui_agent.folds.session.view import OpenCall, ReadFile, SessionStateView, Totals, call_digest
+from tui_agent.folds.session.view import OpenCall, ReadFile, SessionStateView, call_digest
+from tui_agent.folds.usage_totals import NO_USAGE
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, text_preview, text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
@@ -153,7 +154,7 @@ def _on_turn_started(draft: Draft, ev: Envelope, payload: TurnStarted) -> None:
     draft.turn, draft.turn_running, draft.turn_started_at = payload.turn, True, ev.time
     draft.turn_iterations = draft.turn_denials = 0
     draft.use_budget(turns=1)
-    draft.turn_totals, draft.pending_prompt = Totals(), None
+    draft.turn_totals, draft.pending_prompt = NO_USAGE, None
     draft.repeated_call, draft.repeat_count = "", 0
     draft.fork_changes, draft.head_moved, draft.shell_stopped = None, False, False
 
@@ -236,8 +237,7 @@ def _on_model_failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> None:
 def _on_tool_called(draft: Draft, ev: Envelope, payload: ToolCalled) -> None:
     draft.arguments[payload.call_id] = payload.arguments
     draft.open_calls[payload.call_id] = OpenCall(payload.call_id, payload.name, ev.agent, called=True)
-    draft.totals = replace(draft.totals, tool_calls=draft.totals.tool_calls + 1)
-    draft.turn_totals = replace(draft.turn_totals, tool_calls=draft.turn_totals.tool_calls + 1)
+    draft.tool_calls += 1
     delegate = draft.delegates.get(ev.agent)
     if delegate is not None:
         draft.delegates[ev.agent] = replace(delegate, tool_calls=delegate.tool_calls + 1)

@@ -6,7 +6,8 @@ from typing import Literal
 
 from tui_agent.folds.context.instructions import AgentInstructions
 from tui_agent.folds.session.agents import DelegateState
-from tui_agent.folds.session.view import OpenCall, ReadFile, Totals, UncheckpointedChange, own_subtask
+from tui_agent.folds.session.view import OpenCall, ReadFile, UncheckpointedChange, own_subtask
+from tui_agent.folds.usage_totals import NO_USAGE, UsageTotals
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JobId, JsonMap, RequestId, RunId
 from tui_agent.protocol.events.command import OfferedCommand
@@ -23,9 +24,8 @@ from tui_agent.protocol.events.turn import (
     UserQueued,
     UserShellStarted,
 )
-from tui_agent.protocol.parts import Usage, add_cost
 from tui_agent.protocol.settings import AgentState, BudgetUse, SessionSettings
-from tui_agent.units import CostPrecision, combine_precision
+from tui_agent.units import combine_precision
 
 
 @dataclass(slots=True)
@@ -99,8 +99,9 @@ class Draft:
     mentioned_paths: tuple[str, ...] = ()
     has_repo_map: bool = False
     map_delay_reason: str = ""
-    totals: Totals = field(default_factory=Totals)
-    turn_totals: Totals = field(default_factory=Totals)
+    totals: UsageTotals = NO_USAGE
+    turn_totals: UsageTotals = NO_USAGE
+    tool_calls: int = 0
     jobs: dict[JobId, JobStarted] = field(default_factory=dict)
     job_count: int = 0
     clean: bool = True
@@ -127,10 +128,18 @@ class Draft:
     def add_usage(self, agent: AgentId, end: ModelResponded | ModelFailed) -> None:
         """Add a model call of an agent to the totals of the session, the turn and the delegate."""
         if agent in self.delegates:
-            self.delegates[agent] = self.delegates[agent].with_usage(end.usage, end.cost_usd)
-        self.totals = _add_usage(self.totals, end)
-        self.turn_totals = _add_usage(self.turn_totals, end)
-        self.use_budget(usage=end.usage, cost_usd=end.cost_usd or 0.0, cost_precision=end.cost_precision)
+            self.delegates[agent] = self.delegates[agent].with_call(end)
+        self.totals, self.turn_totals = self.totals.with_call(end), self.turn_totals.with_call(end)
+        spent = UsageTotals.from_budget(self.used).with_call(end)
+        self.used = self.used.model_copy(
+            update={
+                "input_tokens": spent.input_tokens,
+                "cached_tokens": spent.cached_tokens,
+                "output_tokens": spent.output_tokens,
+                "cost_usd": spent.cost_usd or 0.0,
+                "cost_precision": spent.cost_precision,
+            }
+        )
 
     def count_parts(self, count: int) -> None:
         """Set the session's number of parts to `count`, unless the current number is larger."""
@@ -138,28 +147,17 @@ class Draft:
         self.parts = max(self.parts, count)
 
     def use_budget(
-        self,
-        *,
-        parts: int = 0,
-        iterations: int = 0,
-        turns: int = 0,
-        seconds: float = 0.0,
-        usage: Usage | None = None,
-        cost_usd: float = 0.0,
-        cost_precision: CostPrecision = "exact",
+        self, *, parts: int = 0, iterations: int = 0, turns: int = 0, seconds: float = 0.0
     ) -> None:
         """Add these values to the used part of the session's budgets."""
-        used, tokens = self.used, usage or Usage()
-        self.used = BudgetUse(
-            parts=used.parts + parts,
-            iterations=used.iterations + iterations,
-            turns=used.turns + turns,
-            seconds=used.seconds + seconds,
-            input_tokens=used.input_tokens + tokens.input_tokens,
-            cached_tokens=used.cached_tokens + tokens.cached_tokens,
-            output_tokens=used.output_tokens + tokens.output_tokens,
-            cost_usd=used.cost_usd + cost_usd,
-            cost_precision=combine_precision(used.cost_precision, cost_precision),
+        used = self.used
+        self.used = used.model_copy(
+            update={
+                "parts": used.parts + parts,
+                "iterations": used.iterations + iterations,
+                "turns": used.turns + turns,
+                "seconds": used.seconds + seconds,
+            }
         )
 
     def move_head(self, used: BudgetUse) -> None:
@@ -190,16 +188,3 @@ class Draft:
         delegate = next(reversed(self.delegates.values()), None)
         self.subtask_id = delegate.number if delegate is not None else 0
         self.subtask = delegate.task if delegate is not None else own_subtask(self.todo, self.root_task)
-
-
-def _add_usage(totals: Totals, end: ModelResponded | ModelFailed) -> Totals:
-    usage = end.usage
-    return Totals(
-        input_tokens=totals.input_tokens + usage.input_tokens,
-        output_tokens=totals.output_tokens + usage.output_tokens,
-        cached_tokens=totals.cached_tokens + usage.cached_tokens,
-        cost_usd=add_cost(totals.cost_usd, end.cost_usd),
-        cost_precision=combine_precision(totals.cost_precision, end.cost_precision),
-        model_calls=totals.model_calls + 1,
-        tool_calls=totals.tool_calls,
-    )

@@ -16,6 +16,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.instructions import AgentInstructions
 from tui_agent.folds.session.agents import DelegateState
 from tui_agent.folds.session.changed_files import ChangedFile, unchanged_file
+from tui_agent.folds.usage_totals import NO_USAGE, UsageTotals
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JsonMap, RequestId, RunId, text_preview
 from tui_agent.protocol.events.command import OfferedCommand
@@ -32,9 +33,9 @@ from tui_agent.protocol.events.turn import (
     UserQueued,
     UserShellStarted,
 )
-from tui_agent.protocol.parts import Content, ImageContent, Usage, add_cost
+from tui_agent.protocol.parts import Content, ImageContent
 from tui_agent.protocol.settings import AgentState, BudgetUse, SessionSettings
-from tui_agent.units import CostPrecision, combine_precision
+from tui_agent.units import CostPrecision
 
 COMPACTING_REASON = "summarising"
 """The reason shown for an agent while its history is compacted."""
@@ -114,19 +115,6 @@ class UncheckpointedChange:
     change: FileChanged
     time: float
     by_session: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """Sums over the session or a turn. `cost_usd`: None if no call had a known price."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-    cost_usd: float | None = None
-    cost_precision: CostPrecision = "exact"
-    model_calls: int = 0
-    tool_calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +221,12 @@ class SessionStateView:
     """True if the model's history contains a repository map."""
     map_delay_reason: str = ""
     """Reason why the repository map is not in the next request (empty: no map is missing)."""
-    totals: Totals = Totals()
-    turn_totals: Totals = Totals()
+    totals: UsageTotals = NO_USAGE
+    """The model calls on the current branch."""
+    turn_totals: UsageTotals = NO_USAGE
+    """The model calls of the newest turn."""
+    tool_calls: int = 0
+    """Number of tool calls on the current branch."""
     jobs: tuple[JobStarted, ...] = ()
     """The running background jobs."""
     job_count: int = 0
@@ -272,22 +264,17 @@ class SessionStateView:
     @property
     def cost_usd(self) -> float | None:
         """The session's cost in USD, including undone turns (None: no price is known)."""
-        return add_cost(self.totals.cost_usd, self.undone.cost_usd or None)
+        return self.usage.cost_usd
 
     @property
     def cost_precision(self) -> CostPrecision:
         """The precision of `cost_usd`."""
-        return combine_precision(self.totals.cost_precision, self.undone.cost_precision)
+        return self.usage.cost_precision
 
     @property
-    def usage(self) -> Usage:
-        """The tokens of all requests of the session, including those of undone turns."""
-        totals, undone = self.totals, self.undone
-        return Usage(
-            input_tokens=totals.input_tokens + undone.input_tokens,
-            cached_tokens=totals.cached_tokens + undone.cached_tokens,
-            output_tokens=totals.output_tokens + undone.output_tokens,
-        )
+    def usage(self) -> UsageTotals:
+        """The tokens and the cost of all requests of the session, including those of undone turns."""
+        return self.totals.with_totals(UsageTotals.from_budget(self.undone))
 
     @property
     def turn_cost_usd(self) -> float | None:

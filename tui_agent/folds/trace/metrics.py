@@ -3,12 +3,13 @@
 Invariant: a distance is a number of message parts, because a time would depend on the model's speed.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from tui_agent.folds.context.visible_results import VisibleResults
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.changed_files import ModifiedFiles
+from tui_agent.folds.usage_totals import NO_USAGE
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, BlobText, CallId, text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
@@ -23,8 +24,8 @@ from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
-from tui_agent.protocol.parts import TextContent, ToolCallPart, add_cost, text_previews
-from tui_agent.units import CostPrecision, combine_precision
+from tui_agent.protocol.parts import TextContent, ToolCallPart, text_previews
+from tui_agent.units import CostPrecision
 
 SEARCHES = frozenset(("search", "find"))
 """Kinds of tool calls that search."""
@@ -152,7 +153,8 @@ class Metrics:
 
     def __init__(self) -> None:
         self.sums = MetricsView()
-        """The figures, updated with each event."""
+        """The figures, updated with each event, except those that `view` computes."""
+        self.usage = NO_USAGE
         self.read_lines: dict[tuple[AgentId, str, str], set[tuple[int, int]]] = {}
         """Maps (agent, path, digest of the content) to the ranges of lines that the agent has read."""
         self.first_turn_at: float | None = None
@@ -193,6 +195,7 @@ class Metrics:
             self._view = replace(
                 sums,
                 **counts,
+                **asdict(self.usage),
                 kinds=dict(sums.kinds),
                 tools=dict(sums.tools),
                 failures=dict(sums.failures),
@@ -229,16 +232,6 @@ class Metrics:
         self.sums.failure = category
         self.sums.failures[category] = self.sums.failures.get(category, 0) + 1
 
-    def spend(self, end: ModelResponded | ModelFailed) -> None:
-        """Add the tokens and the cost of a model call."""
-        sums, usage = self.sums, end.usage
-        sums.model_calls += 1
-        sums.input_tokens += usage.input_tokens
-        sums.output_tokens += usage.output_tokens
-        sums.cached_tokens += usage.cached_tokens
-        sums.cost_usd = add_cost(sums.cost_usd, end.cost_usd)
-        sums.cost_precision = combine_precision(sums.cost_precision, end.cost_precision)
-
 
 _HANDLERS: Handlers[Metrics] = Handlers()
 
@@ -260,7 +253,7 @@ def _on_turn_finished(fold: Metrics, ev: Envelope, payload: TurnFinished) -> Non
 def _on_model_responded(fold: Metrics, ev: Envelope, payload: ModelResponded) -> None:
     sums = fold.sums
     if payload.author == "model":
-        fold.spend(payload)
+        fold.usage = fold.usage.with_call(payload)
         if ev.agent == MAIN_AGENT:
             sums.context_real_tokens = payload.usage.input_tokens or None
     sums.parts = max(sums.parts, payload.first_part + len(payload.parts))
@@ -277,7 +270,7 @@ def _on_model_responded(fold: Metrics, ev: Envelope, payload: ModelResponded) ->
 
 @_HANDLERS.on(ModelFailed)
 def _on_model_failed(fold: Metrics, ev: Envelope, payload: ModelFailed) -> None:
-    fold.spend(payload)
+    fold.usage = fold.usage.with_call(payload)
     if payload.fault != "cancelled":
         fold.sums.model_failures += 1
         fold.fail("model")

@@ -15,18 +15,29 @@ from pydantic import TypeAdapter
 
 from tui_agent.folds.trace.spans import Span, SpanKind, SpanState, TraceView
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS, PackedList
+from tui_agent.folds.usage_totals import NO_USAGE, UsageTotals
 from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelFailed, ModelResponded
-from tui_agent.protocol.parts import Usage, add_cost
+from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.units import CostPrecision, combine_precision
 
 GROUPS: frozenset[SpanKind] = frozenset(("turn", "iteration"))
+_USAGE_FIELDS = {
+    "billed_in": "usage.input_tokens",
+    "billed_out": "usage.output_tokens",
+    "cost_usd": "usage.cost_usd",
+    "cost_precision": "usage.cost_precision",
+}
+"""Maps the fields of `Span` that a node computes from its model calls to attributes of `Node`."""
 _shared_fields = attrgetter(
-    *(field.name for field in fields(Span) if field.name not in ("parent", "children"))
+    *(
+        _USAGE_FIELDS.get(field.name, field.name)
+        for field in fields(Span)
+        if field.name not in ("parent", "children")
+    )
 )
-"""Function that returns the values of all fields of a span except `parent` and `children`."""
+"""Function that returns the values of a node for all fields of a span except `parent` and `children`."""
 
 
 @dataclass(slots=True, eq=False)
@@ -47,8 +58,8 @@ class Node:
     duration_ms: float | None = None
     tokens_in: int | None = None
     tokens_out: int | None = None
-    cost_usd: float | None = None
-    cost_precision: CostPrecision = "exact"
+    usage: UsageTotals = NO_USAGE
+    """The model calls of this span and of all spans below it, also those of delegates."""
     children: "list[Node] | tuple[()]" = ()
     """The child spans, without the compressed ones."""
     # Most spans have no children. An empty list for each of them would take a megabyte in a long session.
@@ -60,8 +71,6 @@ class Node:
     verb: str = ""
     ran: bool = False
     """True if the span's tool call was started."""
-    billed_in: int = 0
-    billed_out: int = 0
     failed: int = 0
     denied: int = 0
     estimated: bool = False
@@ -174,16 +183,15 @@ class SpanTree:
         agent, above, usage = node.agent, node, end.usage
         node.estimated = usage.estimated
         self._has_costs = self._has_costs or end.cost_usd is not None
+        call = NO_USAGE.with_call(end)
         own = True
         while True:
             own = own and (above.agent == agent or above is node)
             if own and usage != Usage():
                 above.tokens_in = max(above.tokens_in or 0, usage.input_tokens)
                 above.tokens_out = (above.tokens_out or 0) + usage.output_tokens
-            above.billed_in += usage.input_tokens
-            above.billed_out += usage.output_tokens
-            above.cost_usd = add_cost(above.cost_usd, end.cost_usd)
-            above.cost_precision = combine_precision(above.cost_precision, end.cost_precision)
+            # Delegates and calls without known tokens count here, but not in the sizes above.
+            above.usage = call if above is node else above.usage.with_totals(call)
             self.touch(above)
             if above.parent is None:
                 return

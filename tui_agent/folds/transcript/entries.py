@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.changed_files import FolderFiles
+from tui_agent.folds.usage_totals import NO_USAGE, UsageTotals
 from tui_agent.protocol.base import AgentId, CallId, JsonMap, LongText, RequestId, text_preview
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.events.turn import TurnEnd
@@ -115,7 +116,7 @@ class Subtask:
     agent: AgentId
     iteration: int = 0
     calls: int = 0
-    tokens: int = 0
+    usage: UsageTotals = NO_USAGE
     waited_ms: float = 0.0
 
 

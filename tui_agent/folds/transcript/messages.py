@@ -154,8 +154,8 @@ def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None
             detail="" if in_notice else payload.detail,
             duration_ms=payload.duration_ms or draft.elapsed_ms(draft.turn_started_at, ev),
             iterations=sums.iterations,
-            cost_usd=sums.cost_usd,
-            cost_precision=sums.cost_precision,
+            cost_usd=sums.usage.cost_usd,
+            cost_precision=sums.usage.cost_precision,
             has_unknown_changes=sums.has_unknown_changes,
             **sums.count_changes(),
         )
@@ -225,7 +225,7 @@ def _on_model_delta(draft: Draft, ev: Envelope, payload: ModelDelta) -> None:
 
 @MESSAGE_HANDLERS.on(ModelResponded)
 def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> None:
-    draft.sums.add_cost(payload)
+    draft.sums.usage = draft.sums.usage.with_call(payload)
     if ev.agent != MAIN_AGENT:
         return
     request = payload.request_id
@@ -320,7 +320,7 @@ def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:
 
 @MESSAGE_HANDLERS.on(ModelFailed)
 def _on_model_failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> None:
-    draft.sums.add_cost(payload)
+    draft.sums.usage = draft.sums.usage.with_call(payload)
     if ev.agent != MAIN_AGENT:
         return
     retry = draft.retries.get(payload.request_id)

@@ -21,14 +21,13 @@ from tui_agent.folds.transcript.entries import (
 )
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 from tui_agent.folds.transcript.streamed_entries import EntryList
+from tui_agent.folds.usage_totals import NO_USAGE
 from tui_agent.protocol.base import AgentId, CallId, JobId, RequestId
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import Truncation
 from tui_agent.protocol.events.files import FileChanged
-from tui_agent.protocol.events.model import FaultKind, ModelFailed, ModelResponded
-from tui_agent.protocol.parts import add_cost
-from tui_agent.units import CostPrecision, combine_precision
+from tui_agent.protocol.events.model import FaultKind
 
 Head: TypeAlias = tuple[str, int, float, int, int, AgentId]
 """The fields of `EntryBase`, in order."""
@@ -59,13 +58,7 @@ class TurnSums:
         """True if a crash interrupted a call that can change files."""
         self.generated = GeneratedFiles()
         self.results = 0
-        self.cost_usd: float | None = None
-        self.cost_precision: CostPrecision = "exact"
-
-    def add_cost(self, end: ModelResponded | ModelFailed) -> None:
-        """Add the cost of a model call."""
-        self.cost_usd = add_cost(self.cost_usd, end.cost_usd)
-        self.cost_precision = combine_precision(self.cost_precision, end.cost_precision)
+        self.usage = NO_USAGE
 
     def add_change(self, change: FileChanged, seq: int) -> None:
         """Add a file's change.

@@ -94,18 +94,20 @@ def _on_model_requested(draft: Draft, ev: Envelope, payload: ModelRequested) -> 
 def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> None:
     row = draft.delegates.get(ev.agent)
     if row is not None:
-        tokens = payload.usage.input_tokens + payload.usage.output_tokens
-        _update_subtask(draft, row, ev.agent, tokens=tokens)
+        _update_subtask(draft, row, ev.agent, answer=payload)
 
 
-def _update_subtask(draft: Draft, row: int, agent: AgentId, *, iteration: int = 0, tokens: int = 0) -> None:
-    """Set a delegate's iteration on its entry, and add `tokens` to the entry's tokens."""
+def _update_subtask(
+    draft: Draft, row: int, agent: AgentId, *, iteration: int = 0, answer: ModelResponded | None = None
+) -> None:
+    """Set a delegate's iteration on its entry, and add the tokens of `answer`."""
     entry = draft.tool_entry(row)
     if entry is None or entry.subtask is None:
         return
     subtask = entry.subtask
     own_iteration = iteration if iteration and subtask.agent == agent else subtask.iteration
-    subtask = replace(subtask, iteration=own_iteration, tokens=subtask.tokens + tokens)
+    usage = subtask.usage if answer is None else subtask.usage.with_call(answer)
+    subtask = replace(subtask, iteration=own_iteration, usage=usage)
     draft.replace_entry(row, replace(entry, subtask=subtask))
 
 

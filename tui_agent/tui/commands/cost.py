@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.text.session_figures import describe_limits
 from tui_agent.folds.trace.spans import Span, TraceView
+from tui_agent.folds.usage_totals import NO_USAGE
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import show, warn_newest_only
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import part
-from tui_agent.units import combine_precision, format_cost, format_tokens
+from tui_agent.units import format_cost, format_tokens
 
 MAX_TURNS = 20
 _PRECISION_NOTES = {
@@ -90,10 +91,9 @@ def _draw_turns(facts: Facts, trace: TraceView, state: SessionStateView, *, is_p
 
     def add_sums(name: str, spans: Sequence[Span]) -> None:
         sent, received = sum(span.billed_in for span in spans), sum(span.billed_out for span in spans)
-        prices = [span.cost_usd for span in spans if span.cost_usd is not None]
-        precision = combine_precision(*(span.cost_precision for span in spans))
-        unknown = "not known" if precision == "partial" else ""
-        cost = format_cost(sum(prices), precision, short=True) if prices else unknown
+        usage = NO_USAGE.with_costs((span.cost_usd, span.cost_precision) for span in spans)
+        unknown = "not known" if usage.cost_precision == "partial" else ""
+        cost = format_cost(usage.cost_usd, usage.cost_precision, short=True) or unknown
         largest = [span.tokens_in for span in spans if span.tokens_in is not None]
         counts = (sent, received, max(largest, default=0))
         if not any(_has_model_calls(trace, span) for span in spans):

@@ -257,7 +257,7 @@ def _usage(subtask: Subtask | None, *, roomy: bool) -> str:
     """Return a subagent's iteration and tokens; on a narrow screen, only the tokens."""
     if subtask is None or not subtask.iteration:
         return ""
-    used = f" · {format_tokens(subtask.tokens)} tokens" if subtask.tokens else ""
+    used = f" · {format_tokens(subtask.usage.tokens)} tokens" if subtask.usage.tokens else ""
     return f" · iteration {subtask.iteration}{used}" if roomy else used
 
 

@@ -10,6 +10,7 @@ from functools import partial
 
 from textual.strip import Strip
 
+from tui_agent.folds.usage_totals import NO_USAGE
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.cli_client import non_json_text, read_rows
 from tui_agent.tui.context import AppContext
@@ -28,7 +29,7 @@ from tui_agent.tui.screens.sessions.rows import (
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Pen
-from tui_agent.units import combine_precision, format_bytes, format_cost
+from tui_agent.units import format_bytes, format_cost
 
 PAUSE_S = 0.15
 """Pause in typing before a request is sent, in seconds."""
@@ -104,11 +105,10 @@ class SessionsPage(SearchPage[ListLine]):
             self.say(clean_line(" ".join(output.split())) or self._status, "error")
         self._previews.clear()
         self.show_lines(chosen)
-        costs = [row.cost_usd for row in self.rows if row.cost_usd is not None]
-        precision = combine_precision(*(row.cost_precision for row in self.rows))
+        usage = NO_USAGE.with_costs((row.cost_usd, row.cost_precision) for row in self.rows)
         sums = (
             format_count(len(self.rows), "session"),
-            format_cost(sum(costs), precision, short=True) if costs else "",
+            format_cost(usage.cost_usd, usage.cost_precision, short=True),
             f"{format_bytes(sum(row.size_bytes for row in self.rows))} of logs",
         )
         self.sums.set_sums([text for text in sums if text])
