@@ -81,13 +81,13 @@ def test_all_that_must_not_be_lost_is_whole_or_cut_with_an_artifact_and_a_record
     of: Facts, room: int, wished: float
 ) -> None:
     made = build_summary(of, "The story.", room, round(room * wished), plain)
-    cut = {one.what: one for one in made.cuts}
+    cut = {one.label: one for one in made.cuts}
     assert missing(of, made).keys() <= cut.keys()
     for one in made.cuts:
-        assert artifact_id(one.whole) in made.text and one.chars < len(one.whole)
+        assert artifact_id(one.full_text) in made.text and one.chars < len(one.full_text)
     assert len(made.text) < room + 3_000
     if cut:
-        assert len(made.text) + sum(len(one.whole) - one.chars for one in made.cuts) > room - 2_000
+        assert len(made.text) + sum(len(one.full_text) - one.chars for one in made.cuts) > room - 2_000
     by = {one.section: one for one in made.shares}
     assert sum(one.chars for one in made.shares) == len(made.text)
     assert (by["task_contract"].raw_chars > by["task_contract"].chars) == bool(
@@ -106,12 +106,12 @@ def test_a_request_tells_in_its_record_what_its_summary_has_no_room_for(
     newest = UserMessage(content=(TextContent(text="go on"),), seq=1_001)
     found = Assembly().pack(RequestInput(RequestId("r"), model, (), [summary, newest], (), 1_000))
     by = {one.name: one for one in found.manifest.sections}
-    own = {"the task", "your later messages"} & {one.what for one in made.cuts}
+    own = {"the task", "your later messages"} & {one.label for one in made.cuts}
     assert by["task_contract"].reduced == bool(own or found.cuts)
-    assert by["packed_context"].reduced or not [one for one in made.cuts if one.what not in own]
+    assert by["packed_context"].reduced or not [one for one in made.cuts if one.label not in own]
     sent = str(found.messages[0])
-    assert all(artifact_id(one.whole) in sent or found.cuts for one in made.cuts)
-    assert all(artifact_id(one.whole) in sent for one in found.cuts)
+    assert all(artifact_id(one.full_text) in sent or found.cuts for one in made.cuts)
+    assert all(artifact_id(one.full_text) in sent for one in found.cuts)
     assert found.manifest.total_tokens <= max(window, 700)
 
 

@@ -36,12 +36,12 @@ def run(arguments: argparse.Namespace) -> None:
 
     Raise `UsageError` if standard input or output is a terminal or a file.
     """
-    wanted, place = (
+    input_mode, place = (
         os.fstat(sys.stdin.fileno()).st_mode,
         "in a terminal" if sys.stdin.isatty() else "with a file",
     )
-    printed = os.fstat(sys.stdout.fileno()).st_mode
-    if not (stat.S_ISFIFO(wanted) or stat.S_ISSOCK(wanted)) or stat.S_ISREG(printed):
+    output_mode = os.fstat(sys.stdout.fileno()).st_mode
+    if not (stat.S_ISFIFO(input_mode) or stat.S_ISSOCK(input_mode)) or stat.S_ISREG(output_mode):
         raise UsageError(
             f"An editor must start this command. It cannot run {place}.",
             hint="To add the command to the editor's settings, see: tui-agent acp --help",

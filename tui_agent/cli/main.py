@@ -192,7 +192,7 @@ def run_command_line(words: list[str]) -> int:
         error = innermost_error(raised)
         with suppress(KeyboardInterrupt):  # Ctrl+C again, while the redactor for the message is loaded
             report(error, debug=debug)
-        return exit_codes.of_error(error)
+        return exit_codes.error_exit_status(error)
 
 
 def innermost_error(error: BaseException) -> BaseException:

@@ -109,8 +109,8 @@ def user_config_dir(environ: Mapping[str, str]) -> Path:
 
 def user_data_dir(environ: Mapping[str, str]) -> Path:
     """Return the folder for sessions. Raise `ConfigError` if the home folder is unknown."""
-    home, given = _home_user_folder(environ), environ.get("TUI_AGENT_HOME", "")
-    return _expand_home(given, home) if given else _user_folder("data", environ, home)
+    home, override = _home_user_folder(environ), environ.get("TUI_AGENT_HOME", "")
+    return _expand_home(override, home) if override else _user_folder("data", environ, home)
 
 
 def project_root(cwd: Path, home: Path) -> Path:

@@ -51,9 +51,9 @@ class UserChoices(NamedTuple):
 _MAPPINGS: Final = ("policies", "addresses")
 
 
-def _with_newest(values: Mapping[str, str], name: str, value: str, most: int) -> dict[str, str]:
+def _with_newest(values: Mapping[str, str], name: str, value: str, limit: int) -> dict[str, str]:
     others = {other: known for other, known in values.items() if other != name}
-    return dict([*others.items(), (name, value)][-most:])
+    return dict([*others.items(), (name, value)][-limit:])
 
 
 def load_choices(data_dir: Path) -> tuple[UserChoices, str]:

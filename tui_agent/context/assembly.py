@@ -230,10 +230,10 @@ class Assembly:
             ids, cut_rules(ids, rule_texts, chars * limit // max(1, tokens)), strict=True
         ):
             if cut is not None:
-                share.chars -= len(cut.whole) - len(text)
-                share.tokens -= self._size(cut.whole) - self._size(text)
+                share.chars -= len(cut.full_text) - len(text)
+                share.tokens -= self._size(cut.full_text) - self._size(text)
                 share.rules.append(
-                    f"{name}: {format_number(cut.chars)} of {format_number(len(cut.whole))} characters, {NO_ROOM}"
+                    f"{name}: {format_number(cut.chars)} of {format_number(len(cut.full_text))} characters, {NO_ROOM}"
                 )
                 texts[name] = text
                 cuts.append(cut)

@@ -103,9 +103,9 @@ def command_line(run: TestFinished) -> str:
 
 
 def still_failing(
-    failing_before: Mapping[str, str], run: TestFinished, command: str, most: int
+    failing_before: Mapping[str, str], run: TestFinished, command: str, limit: int
 ) -> dict[str, str]:
-    """Return up to `most` tests that fail after `run`, each with the command that reported the failure.
+    """Return up to `limit` tests that fail after `run`, each with the command that reported the failure.
 
     A run that ran no test, did not end, or does not name its failures clears no earlier failure.
 
@@ -123,7 +123,7 @@ def still_failing(
         is_over = (passes or (has_ended and names_failures)) and _is_covered(name, command_before, command)
         if name not in failing and not is_over:
             failing[name] = command_before
-    return dict(islice(failing.items(), most))
+    return dict(islice(failing.items(), limit))
 
 
 def runs_all(command: str) -> bool:

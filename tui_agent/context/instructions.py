@@ -326,7 +326,7 @@ RULES_LABEL: Final = "the instructions of "
 """Start of a label that tells the user which instructions were cut."""
 MAX_UNCUT_CHARS: Final = 400
 """Texts up to this number of characters are never cut."""
-_LEAST: Final = 60
+_MIN_CUT_CHARS: Final = 60
 
 
 def cut_rules(ids: Sequence[str], texts: Sequence[str], room: int) -> list[tuple[str, CutText | None]]:
@@ -339,7 +339,7 @@ def cut_rules(ids: Sequence[str], texts: Sequence[str], room: int) -> list[tuple
     for name, text, limit in zip(ids, texts, _allot_room(ids, sizes, room), strict=True):
         shown = text
         if limit < len(text):
-            size = round(len(text.encode("utf-8", "replace")) * max(limit, _LEAST) / len(text))
+            size = round(len(text.encode("utf-8", "replace")) * max(limit, _MIN_CUT_CHARS) / len(text))
             shown = head_and_tail(
                 text, max_bytes=size, max_lines=len(text) + 1, artifact=artifact_id(text)
             ).text

@@ -118,9 +118,9 @@ class _Changes:
     newest: dict[str, list[str]] = field(default_factory=dict)
     gone: dict[str, list[str]] = field(default_factory=dict)
 
-    def line(self, text: str, most: int = _LINE) -> str:
-        """Return the redacted text as one line of up to `most` characters."""
-        return _line(self.redact(text), most)
+    def line(self, text: str, limit: int = _LINE) -> str:
+        """Return the redacted text as one line of up to `limit` characters."""
+        return _line(self.redact(text), limit)
 
     def add(self, block: str, *items: str) -> None:
         self.newest.setdefault(block, []).extend(items)

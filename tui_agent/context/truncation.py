@@ -68,35 +68,35 @@ def head_and_tail(
 
 
 def _split_lines(raw: bytes) -> list[bytes]:
-    *whole, last = raw.split(b"\n")
-    return [line + b"\n" for line in whole] + ([last] if last else [])
+    *complete_lines, last = raw.split(b"\n")
+    return [line + b"\n" for line in complete_lines] + ([last] if last else [])
 
 
 def _take_head(pieces: list[bytes], budget: int) -> bytes:
-    kept = bytearray()
+    head = bytearray()
     for piece in pieces:
-        if len(kept) + len(piece) > budget:
-            if len(kept) < budget // 2:
-                kept += piece[: _boundary(piece, budget - len(kept))]
+        if len(head) + len(piece) > budget:
+            if len(head) < budget // 2:
+                head += piece[: _boundary(piece, budget - len(head))]
             break
-        kept += piece
-    return bytes(kept)
+        head += piece
+    return bytes(head)
 
 
 def _take_tail(pieces: list[bytes], budget: int) -> bytes:
-    kept: list[bytes] = []
-    room = budget
+    tail: list[bytes] = []
+    remaining = budget
     for piece in reversed(pieces):
-        if len(piece) > room:
-            if room > budget // 2:
-                start = len(piece) - room
+        if len(piece) > remaining:
+            if remaining > budget // 2:
+                start = len(piece) - remaining
                 while start < len(piece) and piece[start] & 0xC0 == 0x80:
                     start += 1
-                kept.append(piece[start:])
+                tail.append(piece[start:])
             break
-        kept.append(piece)
-        room -= len(piece)
-    return b"".join(reversed(kept))
+        tail.append(piece)
+        remaining -= len(piece)
+    return b"".join(reversed(tail))
 
 
 def _boundary(piece: bytes, end: int) -> int:

@@ -52,16 +52,20 @@ class FittedHistory:
     short: dict[SectionName, list[int]] = field(default_factory=dict)
     dropped: set[int] = field(default_factory=set)
     words: dict[int, str] = field(default_factory=dict)
-    whole: dict[int, MessageCount] = field(default_factory=dict)
+    full_counts: dict[int, MessageCount] = field(default_factory=dict)
     """The same messages as in `words`, with the token counts of their full form."""
     pinned: frozenset[int] = frozenset()
     """Positions of pinned messages, which are shortened last."""
     lost: dict[int, str] = field(default_factory=dict)
     """Maps the position of a shortened pinned message to the message's full text."""
 
-    def replace_cut(self, index: int, whole: MessageCount, after: MessageCount) -> None:
-        """Replace the message at `index` by the shortened message `after`. `whole` is the full message."""
-        self.counted[index], self.whole[index], self.words[index] = after, whole, _longest_text(whole.message)
+    def replace_cut(self, index: int, full: MessageCount, after: MessageCount) -> None:
+        """Replace the message at `index` by the shortened message `after`. `full` is the full message."""
+        self.counted[index], self.full_counts[index], self.words[index] = (
+            after,
+            full,
+            _longest_text(full.message),
+        )
 
     def messages(self) -> Iterator[Message]:
         """Return the messages to send."""
@@ -125,11 +129,11 @@ class HistoryFitter:
             if needed <= 0:
                 break
             before = fitted.counted[index]
-            whole = fitted.whole.get(index, before)
-            after = self._cut_to(whole, max(_MIN_WORD_TOKENS, before.tokens - remaining))
+            full = fitted.full_counts.get(index, before)
+            after = self._cut_to(full, max(_MIN_WORD_TOKENS, before.tokens - remaining))
             if after.tokens < before.tokens:
-                self._cut[id(whole.message)] = whole.message, after
-                fitted.replace_cut(index, whole, after)
+                self._cut[id(full.message)] = full.message, after
+                fitted.replace_cut(index, full, after)
                 remaining -= before.tokens - after.tokens
                 needed -= before.tokens - after.tokens
 

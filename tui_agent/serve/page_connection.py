@@ -130,8 +130,8 @@ async def _send(app: asyncio.StreamWriter, kind: bytes, payload: bytes) -> None:
 
 def _environment(width: int, height: int) -> dict[str, str]:
     """Return the environment variables for the app: its size, and a terminal type with all colours."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("TMUX", "NO_COLOR")}
-    return kept | {
+    inherited = {name: value for name, value in os.environ.items() if name not in ("TMUX", "NO_COLOR")}
+    return inherited | {
         "COLUMNS": str(width),
         "ROWS": str(height),
         "LC_ALL": "C.UTF-8",

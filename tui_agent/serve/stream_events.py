@@ -86,7 +86,7 @@ class StreamTranslator:
         return "tool_start", {"id": call_id, "name": name, "summary": summary}
 
     async def _text_event(self, payload: ModelDelta | ModelResponded) -> StreamEvent | None:
-        """Return the event with a piece of an answer, or with the whole answer (`complete`) if no pieces were sent."""
+        """Return the event with a piece of an answer, or with the complete answer (`complete`) if no pieces were sent."""
         if isinstance(payload, ModelDelta):
             if payload.part_kind != "text" or not payload.text:
                 return None
@@ -96,8 +96,8 @@ class StreamTranslator:
             self._streamed.discard(payload.request_id)
             return None
         texts = [await self._read_text(part.text) for part in payload.parts if isinstance(part, TextPart)]
-        whole = {"content": "".join(texts), "answer": payload.request_id, "complete": True}
-        return ("text", whole) if texts else None
+        answer = {"content": "".join(texts), "answer": payload.request_id, "complete": True}
+        return ("text", answer) if texts else None
 
     async def _request_event(self, payload: PermissionRequested | QuestionAsked) -> StreamEvent:
         if isinstance(payload, QuestionAsked):

@@ -424,7 +424,7 @@ try:
     draw(Broken(options))
 except RuntimeError as error:
     report(error, debug=debug == "debug")
-    sys.exit(exit_codes.of_error(error))
+    sys.exit(exit_codes.error_exit_status(error))
 """
 
 

@@ -264,11 +264,11 @@ def test_what_a_task_group_wraps_is_what_counts() -> None:
     ],
 )
 def test_errors_have_their_exit_statuses(error: BaseException, status: int) -> None:
-    assert exit_codes.of_error(error) == status
+    assert exit_codes.error_exit_status(error) == status
 
 
 def test_every_end_of_a_turn_has_an_exit_status() -> None:
-    statuses = {reason: int(exit_codes.of_turn_end(reason)) for reason in TurnEnd.__args__}
+    statuses = {reason: int(exit_codes.turn_exit_status(reason)) for reason in TurnEnd.__args__}
     assert statuses == {
         "finished": 0,
         "rejected": 1,

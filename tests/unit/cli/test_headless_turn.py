@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from tests.stubs.fake_session import FakeSession
-from tui_agent.cli.console.exit_codes import of_turn_end
+from tui_agent.cli.console.exit_codes import turn_exit_status
 from tui_agent.cli.run.command import finish
 from tui_agent.cli.run.headless import result_lines
 from tui_agent.errors import TuiAgentError, UsageError
@@ -142,7 +142,7 @@ async def test_a_budget_tells_its_detail_and_its_status() -> None:
     session.feed(*begun())
     answering(session, *turn(reason="part_limit", detail="5 of 5 parts are used."))
     outcome = await run_turn(session, "x", lambda record: None)
-    assert (outcome.status, of_turn_end(outcome.reason), outcome.detail) == (
+    assert (outcome.status, turn_exit_status(outcome.reason), outcome.detail) == (
         "part_limit",
         3,
         "5 of 5 parts are used.",
@@ -211,7 +211,7 @@ async def test_only_a_turn_whose_last_calls_were_all_denied_is_denied(
     session.feed(*begun())
     answering(session, *turn(*middle, answered("That is all.")))
     outcome = await run_turn(session, "x", lambda record: None)
-    assert (of_turn_end(outcome.reason), outcome.warning) == (exit_status, warning)
+    assert (turn_exit_status(outcome.reason), outcome.warning) == (exit_status, warning)
     assert outcome.reason == ("denied" if exit_status else "finished")
     assert outcome.trajectory_end == "finished"
 

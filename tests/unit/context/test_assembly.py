@@ -287,7 +287,7 @@ def test_whatever_the_history_the_request_is_legal_and_the_words_of_the_user_are
     assert all("left out: read_file or grep artifact:" in str(one.content) for one in cut)
     manifest = found.manifest
     task = section(found, "task_contract")
-    assert (task.reduced, sum(one.what == "your message" for one in found.cuts)) == (bool(cut), len(cut))
+    assert (task.reduced, sum(one.label == "your message" for one in found.cuts)) == (bool(cut), len(cut))
     assert bool(cut) == (task.raw_chars > task.chars)
     whole = sum(one.chars for one in manifest.sections if one.name != "task_contract") + task.raw_chars
     assert not cut or whole > window * 2, "words are cut that have room"

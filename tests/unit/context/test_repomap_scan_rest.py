@@ -6,7 +6,7 @@ import pytest
 
 from tui_agent.context.repomap.file_list import stat_files
 from tui_agent.context.repomap.languages import Languages
-from tui_agent.context.repomap.query import Ask, ClosedFlag, from_scan
+from tui_agent.context.repomap.query import Ask, ClosedFlag, rank_by_scan
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.redacted_text import Cleaner
 
@@ -21,7 +21,7 @@ def test_files_without_a_word_of_the_question_come_as_in_a_map_without_one(tmp_p
         ask = Ask(Query(words), 1200, None, (), frozenset(), frozenset())
         return [
             one.path
-            for one in from_scan(listing, str(tmp_path), ask, Languages(()), Cleaner(), ClosedFlag()).order
+            for one in rank_by_scan(listing, str(tmp_path), ask, Languages(()), Cleaner(), ClosedFlag()).order
         ]
 
     assert order("Fasse in einem Satz zusammen.") == order("") and len(order("")) == 3
@@ -46,7 +46,7 @@ def test_a_map_without_an_index_names_no_file_that_is_no_text_and_says_why_each_
         (tmp_path / name).write_bytes(data)
     listing = stat_files(tmp_path, sorted(texts), bool, (0, 0))
     ask = Ask(Query(question), 1200, None, (), frozenset(), frozenset())
-    basis = from_scan(listing, str(tmp_path), ask, Languages(()), Cleaner(), ClosedFlag())
+    basis = rank_by_scan(listing, str(tmp_path), ask, Languages(()), Cleaner(), ClosedFlag())
     named = {one.path for one in basis.order} | set(basis.rest)
     assert named == {"login.py", "mail.py", "main.py", "tests/test_mail.py"}
     assert basis.skipped == {"minified": 1, "generated": 1, "binary": 1}

@@ -33,8 +33,8 @@ def test_the_farthest_give_way_first_and_the_nearest_and_the_users_own_last() ->
 def test_what_is_cut_says_of_which_file_and_how_much() -> None:
     [(far, cut), (near, whole)] = cut_rules(IDS[-2:], ("x\n" * 5_000, "y\n" * 1_000), 6_000)
     assert near == "y\n" * 1_000 and whole is None
-    assert cut is not None and cut.what == "the instructions of ../AGENTS.md"
-    assert (len(cut.whole), cut.chars) == (10_000, len(far)) and 3_500 < cut.chars < 4_300
+    assert cut is not None and cut.label == "the instructions of ../AGENTS.md"
+    assert (len(cut.full_text), cut.chars) == (10_000, len(far)) and 3_500 < cut.chars < 4_300
     assert "artifact:" in far
 
 
@@ -72,6 +72,6 @@ def test_instructions_that_joined_are_cut_where_another_model_has_no_room_for_th
     )
     packed = Assembly().pack(wanted)
     assert packed.manifest.total_tokens <= 4_000 and packed.messages[-1] == said
-    assert [one.what for one in packed.cuts] == ["the instructions of a folder"]
+    assert [one.label for one in packed.cuts] == ["the instructions of a folder"]
     [section] = [one for one in packed.manifest.sections if one.name == "instructions"]
     assert section.reduced and section.raw_chars == 32_000

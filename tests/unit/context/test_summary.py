@@ -173,7 +173,7 @@ def test_a_list_that_would_be_longer_with_a_note_about_what_is_left_out_stays_wh
     facts = Facts(messages, range(8), (), tasks, (), 1_000)
     for room in range(8_000, 14_000, 5):
         summary = build_summary(facts, "The story.", room, room, text_preview)
-        assert not [cut for cut in summary.cuts if cut.chars >= len(cut.whole)], room
+        assert not [cut for cut in summary.cuts if cut.chars >= len(cut.full_text)], room
 
 
 TODO = (

@@ -46,7 +46,7 @@ _TURN_ENDS = {
 }
 
 
-def of_turn_end(reason: str) -> Exit:
+def turn_exit_status(reason: str) -> Exit:
     """Return the exit status for a `TurnFinished.reason`; `FAILED` for an unknown reason."""
     return _TURN_ENDS.get(reason, Exit.FAILED)
 
@@ -56,7 +56,7 @@ def is_path_error(error: OSError) -> bool:
     return bool(error.filename) and error.errno in _PATH_ERRNOS
 
 
-def of_error(error: BaseException) -> Exit:
+def error_exit_status(error: BaseException) -> Exit:
     """Return the exit status for an error that ended a command."""
     match error:
         case UsageError() | ConfigError() | SessionNotFound() | SessionLocked():

@@ -285,19 +285,19 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
         )
     data_dir: Path | None = values.get("data_dir")
     # An option with the name of a field is copied to that field; the other fields need a conversion.
-    given = {
+    field_values = {
         field.name: values[field.name]
         for field in fields(SessionOptions)
         if values.get(field.name) is not None
     }
     if data_dir:
-        given["data_dir"] = data_dir.expanduser().resolve()
+        field_values["data_dir"] = data_dir.expanduser().resolve()
     if values.get("trust_project"):
-        given["trusted_once"] = import_module("tui_agent.config.project.trust").current_trust_keys(
+        field_values["trusted_once"] = import_module("tui_agent.config.project.trust").current_trust_keys(
             cwd.resolve()
         )
     options = SessionOptions(
-        **given
+        **field_values
         | {
             "cwd": cwd.resolve(),
             "cwd_given": values.get("cwd") is not None,

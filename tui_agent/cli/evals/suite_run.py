@@ -251,11 +251,11 @@ def _resume_command(folder: RunFolder, arguments: argparse.Namespace) -> str:
 
 def _refuse_plan_options(arguments: argparse.Namespace) -> None:
     """Raise `UsageError` if an option would change the plan of a resumed run."""
-    given = next(
+    attribute = next(
         (name for name, value in vars(arguments).items() if value and name not in RESUME_OPTIONS), ""
     )
-    if given:
-        option = OPTION_NAMES.get(given, f"--{given.replace('_', '-')}")
+    if attribute:
+        option = OPTION_NAMES.get(attribute, f"--{attribute.replace('_', '-')}")
         raise UsageError(
             f"--resume continues a run with its own options and does not accept {option}.",
             hint="Remove the option, or start another run.",
@@ -321,13 +321,13 @@ def _make_plan(arguments: argparse.Namespace, arms: Sequence[Arm]) -> Plan:
 
 
 def _suite_name(arguments: argparse.Namespace) -> str:
-    given = [name for name in (arguments.suite, arguments.task, arguments.example) if name]
-    if len(given) != 1:
+    sources = [name for name in (arguments.suite, arguments.task, arguments.example) if name]
+    if len(sources) != 1:
         raise UsageError(
             "Name one suite, --task or --example.", hint="List the suites with: tui-agent eval list"
         )
     if not arguments.example:
-        return str(given[0])
+        return str(sources[0])
     arguments.case = [arguments.example]
     for suite in bundled_suites():
         if arguments.example in _case_ids(suite):

@@ -176,8 +176,8 @@ def _describe_effect(effect: Effect) -> str:
             return f"connect {host}"
         case RunEffect(script=script, argv=argv):
             return " ".join(script.split()) or shlex.join(argv)
-        case InternalEffect(subject=what):
-            return what
+        case InternalEffect(subject=subject):
+            return subject
         case McpCallEffect(server=server, tool=tool):
             return f"call {tool} of {server}"
 

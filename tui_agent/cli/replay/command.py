@@ -97,17 +97,17 @@ def print_views(folder: Path, records: Sequence[Record], seq: int) -> int:
     return 0
 
 
-def resolve_seq(records: Sequence[Record], wanted: int | None) -> int:
-    """Return `wanted`, or the number of the last event if `wanted` is None.
+def resolve_seq(records: Sequence[Record], seq: int | None) -> int:
+    """Return `seq`, or the number of the last event if `seq` is None.
 
     Raise `UsageError` if the log has no event with this number.
     """
     last = records[-1].seq if records else -1
-    if wanted is None:
+    if seq is None:
         return last
-    if not 0 <= wanted <= last:
-        raise UsageError(f"Event {wanted} not found.", hint=f"The session has events 0 to {last}.")
-    return wanted
+    if not 0 <= seq <= last:
+        raise UsageError(f"Event {seq} not found.", hint=f"The session has events 0 to {last}.")
+    return seq
 
 
 def views_to_json(views: Views, lines: LineCounter) -> JsonMap:

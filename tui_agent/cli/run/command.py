@@ -19,7 +19,7 @@ from typing import TextIO, TypeVar
 
 import anyio
 
-from tui_agent.cli.console.exit_codes import of_turn_end
+from tui_agent.cli.console.exit_codes import turn_exit_status
 from tui_agent.cli.console.options import EVERYTHING, add_flag, add_groups, add_option, count, session_options
 from tui_agent.cli.console.output import plain_json, say, warn
 from tui_agent.cli.run.headless import failure_line, interrupt_on_signal, read_prompt, result_lines
@@ -297,7 +297,7 @@ def finish(outcome: Outcome, *, as_json: bool) -> int:
 
 def warn_of_outcome(outcome: Outcome) -> int:
     """Print the turn's failure or warning to standard error; return the exit status."""
-    status = of_turn_end(outcome.reason)
+    status = turn_exit_status(outcome.reason)
     if status or outcome.warning:
         warn(outcome.warning or failure_line(outcome))
     return status

@@ -29,13 +29,13 @@ from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_reader import iterate_records, read_tail
 from tui_agent.wiring.startup_context import load_startup_context
 
-PIECE = 65_536
+PIPE_READ_BYTES = 65_536
 
 
 class LineRelay:
     """Pipe that copies complete lines of a child process's output to standard output.
 
-    Create the pipe before the fork; then call `in_child` in the child and `relay_lines` in the parent.
+    Create the pipe before the fork; then call `redirect_output` in the child and `relay_lines` in the parent.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class LineRelay:
         self._life, self._alive = os.pipe()
         """Read end and write end of a pipe. The parent uses the pipe to notice that the child has ended."""
 
-    def in_child(self) -> None:
+    def redirect_output(self) -> None:
         """Redirect this process's standard output to the parent process."""
         os.close(self._source)
         os.close(self._life)
@@ -71,12 +71,12 @@ class LineRelay:
             alive = self._life not in ready
             pieces = [partial]
             with suppress(BlockingIOError):
-                while piece := os.read(self._source, PIECE):
+                while piece := os.read(self._source, PIPE_READ_BYTES):
                     pieces.append(piece)
                     if len(pieces) > 100 and alive:
                         break
-            whole, line_end, partial = b"".join(pieces).rpartition(b"\n")
-            _write(whole + line_end)
+            complete_lines, line_end, partial = b"".join(pieces).rpartition(b"\n")
+            _write(complete_lines + line_end)
 
 
 def _write(data: bytes) -> None:
@@ -149,7 +149,7 @@ def _run_in_child(run: Callable[[], int], lines: LineRelay | None) -> int:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if lines is not None:
-            lines.in_child()
+            lines.redirect_output()
         raise _Child(run())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # The terminal also sends SIGINT to the child.
 

@@ -152,9 +152,9 @@ def show_session(arguments: argparse.Namespace) -> None:
             show_entry(entry, as_object=arguments.json)
         return
     if arguments.json:
-        wanted = {record.seq for record in records if record.seq >= first}
+        shown_seqs = {record.seq for record in records if record.seq >= first}
         for seq, stored in read_stored_lines(folder, first - 1):
-            if seq in wanted:
+            if seq in shown_seqs:
                 print(plain_json(stored))
         return
     for record in records:

@@ -185,8 +185,8 @@ def _print_waste(store: SessionStore, entries: Sequence[Waste], *, removed: bool
         say(f"{total} can be removed." + (" To remove it, add --yes." if entries else ""))
     remaining = [measure_session(folder) for folder in store.folders()]
     totals = ", ".join(
-        f"{what} {format_bytes(sum(session_sizes[what] for session_sizes in remaining))}"
-        for what in ("log", "texts", "checkpoints", "workspace")
+        f"{kind} {format_bytes(sum(session_sizes[kind] for session_sizes in remaining))}"
+        for kind in ("log", "texts", "checkpoints", "workspace")
     )
     quota = format_bytes(Limits().total_bytes)
     count = format_count(len(remaining), "session")

@@ -12,14 +12,14 @@ from tui_agent.wiring.startup_context import load_startup_context
 MAX_LISTED = 20
 
 
-def choose_session(options: SessionOptions, wanted: str) -> str:
-    """Return the id of the session `wanted`. If `wanted` is empty, ask the user.
+def choose_session(options: SessionOptions, reference: str) -> str:
+    """Return the id of the session `reference`. If `reference` is empty, ask the user.
 
-    `wanted`: an id, the beginning of an id, or `latest`.
+    `reference`: an id, the beginning of an id, or `latest`.
     """
     store = load_startup_context(options).store
-    if wanted:
-        return store.resolve(wanted)
+    if reference:
+        return store.resolve(reference)
     return pick_session(store, str(options.cwd), input)
 
 

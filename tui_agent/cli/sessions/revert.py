@@ -139,12 +139,12 @@ def print_result(result: RevertResult, request: Revert) -> None:
     say(describe_restored(restored))
     for path in restored.paths:
         say(f"  {path}")
-    kept = [*restored.skipped_paths, *(path for path, _ in restored.kept_folders)]
-    if kept:
+    kept_paths = [*restored.skipped_paths, *(path for path, _ in restored.kept_folders)]
+    if kept_paths:
         say(
             "Kept, because you or another program also changed them (to restore one: --files --overwrite PATH):"
         )
-        for path in kept:
+        for path in kept_paths:
             reason = restored.skipped_reasons.get(path, "")
             say(f"  {path}" + (f"  {reason}" if reason else ""))
 

@@ -205,9 +205,9 @@ def _read_output(event: str, output: Any, facts: JsonMap) -> HookAnswer:
         tool = str(facts["tool_name"])
         ours = {theirs: name for name, theirs in _ARGUMENTS.get(tool, {}).items()}
         arguments = {ours.get(name, name): value for name, value in arguments.items()}
-        given: Any = facts["tool_input"]
-        if arguments.get("path") == str(Path(str(facts["cwd"]), given.get("path", ""))):
-            arguments["path"] = given["path"]
+        tool_input: Any = facts["tool_input"]
+        if arguments.get("path") == str(Path(str(facts["cwd"]), tool_input.get("path", ""))):
+            arguments["path"] = tool_input["path"]
     return _fit_event(event, decision, str(reason), str(details.get("additionalContext") or ""), arguments)
 
 

@@ -109,7 +109,7 @@ def _describe_settings(content: bytes) -> str:
     other_count = len([key for key in tree if key not in _TABLES])
     if other_count:
         effects.append(format_count(other_count, "other setting"))
-    return _join_names(effects, most=len(effects)) or "no setting"
+    return _join_names(effects, limit=len(effects)) or "no setting"
 
 
 def _describe_setting(effect: str, value: object) -> str:
@@ -155,7 +155,7 @@ def _parse_toml(content: bytes) -> Mapping[str, object] | None:
         return None
 
 
-def _join_names(names: Iterable[str], most: int = MAX_LISTED) -> str:
+def _join_names(names: Iterable[str], limit: int = MAX_LISTED) -> str:
     known = list(names)
-    more = f" and {len(known) - most} more" if len(known) > most else ""
-    return ", ".join(known[:most]) + more
+    more = f" and {len(known) - limit} more" if len(known) > limit else ""
+    return ", ".join(known[:limit]) + more

@@ -221,9 +221,9 @@ async def _directory_mention(reading: MentionedPath, path: str, sources: Sources
 
 
 async def _resource_lookup(
-    given: str, server: str, uri: str, read: ReadResource, sources: Sources
+    reference: str, server: str, uri: str, read: ReadResource, sources: Sources
 ) -> _Lookup:
-    mention = Mention(reference=given, kind="resource")
+    mention = Mention(reference=reference, kind="resource")
     try:
         content = await read(server, uri)
     except ToolError as error:

@@ -96,14 +96,14 @@ class WordLines:
         return indexes
 
 
-def choose_symbols(symbols: Sequence[Symbol], scores: Sequence[float], most: int) -> tuple[Symbol, ...]:
-    """Return the `most` symbols with the highest scores, in file order."""
+def choose_symbols(symbols: Sequence[Symbol], scores: Sequence[float], limit: int) -> tuple[Symbol, ...]:
+    """Return the `limit` symbols with the highest scores, in file order."""
     order = sorted(range(len(symbols)), key=lambda index: (-scores[index], symbols[index].line, index))
     selected: list[int] = []
     keys: set[tuple[str, str]] = set()
     for index in order:
         key = (symbols[index].name, symbols[index].parent)
-        if len(selected) >= most:
+        if len(selected) >= limit:
             break
         if key in keys or (selected and scores[index] <= 0):
             continue

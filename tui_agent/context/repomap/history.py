@@ -36,12 +36,12 @@ def refresh(index_file: IndexFile, root: Path) -> None:
     )
     if listed is None:
         return
-    wanted = listed.decode("ascii", "replace").split()
+    newest = listed.decode("ascii", "replace").split()
     known = index_file.commits.row_ids()
-    new = [sha for sha in wanted if sha not in known]
+    new = [sha for sha in newest if sha not in known]
     commits = read_commits(root, new) if new else []
     with index_file.transaction():
-        index_file.commits.forget(known[sha] for sha in known.keys() - set(wanted))
+        index_file.commits.forget(known[sha] for sha in known.keys() - set(newest))
         for sha, message, files in commits:
             index_file.commits.add(sha, message, files)
         index_file.set_meta("history", current)

@@ -62,12 +62,12 @@ class Commits:
         self._db.executemany("DELETE FROM messages WHERE rowid=?", rows)
         self._db.executemany("DELETE FROM commits WHERE id=?", rows)
 
-    def search(self, expression: str, most: int) -> list[SimilarCommit]:
+    def search(self, expression: str, limit: int) -> list[SimilarCommit]:
         """Return the stored commits whose messages match the FTS5 `expression`, best first."""
         rows = self._db.execute(
             "SELECT -bm25(messages) AS score, files FROM messages JOIN commits ON commits.id = messages.rowid"
             " WHERE messages MATCH ? ORDER BY score DESC, sha LIMIT ?",
-            (expression, most),
+            (expression, limit),
         )
         return [(score, json.loads(files)) for score, files in rows]
 
@@ -307,7 +307,7 @@ class IndexFile:
         ).fetchall()
         return array("q", [row_id for row_id, _ in rows]), array("d", [score for _, score in rows])
 
-    def files_naming(self, expression: str, most: int) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
+    def files_naming(self, expression: str, limit: int) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
         """Yield (path, symbols) of files that define a matching name, highest rank first.
 
         `expression`: FTS5 query for the names. If empty, all files match.
@@ -315,7 +315,7 @@ class IndexFile:
         condition = "WHERE id IN (SELECT rowid FROM words WHERE words MATCH ?) " if expression else ""
         rows = self._db.execute(
             f"SELECT path, symbols FROM files JOIN details USING (id) {condition}ORDER BY rank DESC, path LIMIT ?",
-            (*([f"names : ({expression})"] if expression else []), most),
+            (*([f"names : ({expression})"] if expression else []), limit),
         )
         for path, symbols in rows:
             yield os.fsdecode(path), _unpack_symbols(symbols)

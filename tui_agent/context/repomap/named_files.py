@@ -1,6 +1,6 @@
 """Files named in a question: typed paths, paths in compiler output and stack traces, dotted modules, and code names.
 
-Invariant: at most `MOST` files are returned.
+Invariant: at most `MAX_NAMED_FILES` files are returned.
 """
 
 import re
@@ -11,11 +11,11 @@ from typing import NamedTuple
 from tui_agent.context.repomap.path_kinds import first_name, kind_of
 from tui_agent.folds.text.word_forms import find_words
 
-MOST = 8
-MOST_NAMES = 200
-MOST_CODE_NAMES, MAX_WORDS = 3, 2_000
+MAX_NAMED_FILES = 8
+MAX_NAMES = 200
+MAX_CODE_NAMES, MAX_WORDS = 3, 2_000
 """Maximum number of code names looked up as files, and maximum number of words checked for code names."""
-MOST_ALIKE = 5
+MAX_FILES_PER_NAME = 5
 """If more files than this match a name, the name is ignored as ambiguous."""
 _NAME = re.compile(
     r"(?<![`'\"@])(?P<ahead>[`'\"@]*+)"
@@ -61,18 +61,18 @@ def find_named_files(text: str, alike: Alike) -> list[NamedFile]:
     frames = [_find_path(match["path"], alike, int(match["line"])) for match in _FRAME.finditer(text)]
     mentions: dict[str, NamedFile] = {}
     typed = [*_typed_names(_FRAME.sub(" ", text), alike), *reversed(frames)]
-    code_names = islice(_files_of_code_names(text, alike), MOST_CODE_NAMES)
+    code_names = islice(_files_of_code_names(text, alike), MAX_CODE_NAMES)
     for number, group in enumerate([*typed, *code_names]):
         for mention in group:
             known = mentions.setdefault(mention.path, mention._replace(name=number))
             if not known.line:
                 mentions[mention.path] = known._replace(line=mention.line)
-    return list(mentions.values())[:MOST]
+    return list(mentions.values())[:MAX_NAMED_FILES]
 
 
 def _typed_names(text: str, alike: Alike) -> Iterator[list[NamedFile]]:
     for number, match in enumerate(_NAME.finditer(text)):
-        if number >= MOST_NAMES:
+        if number >= MAX_NAMES:
             return
         word = match["quoted"] or match["bare"].rstrip(".:,;-#").removeprefix("@")
         marked = match["ahead"].endswith("@") or (
@@ -96,7 +96,7 @@ def _files_of_code_names(text: str, alike: Alike) -> Iterator[list[NamedFile]]:
                 and _first_of_several_words(name)
                 and not kind_of(path)
             ]
-            if 0 < len(paths) <= MOST_ALIKE:
+            if 0 < len(paths) <= MAX_FILES_PER_NAME:
                 yield [NamedFile(path) for path in paths]
 
 
@@ -158,14 +158,16 @@ def _find_module(word: str, alike: Alike, line: int) -> list[NamedFile]:
             paths = [
                 path for path in alike(first_name(path_parts[-1])) if _stem(_base(path)) == path_parts[-1]
             ]
-            best = _best_matches(paths, path_parts, line, bare=True, least=_MIN_MODULE_PARTS + len(package))
+            best = _best_matches(
+                paths, path_parts, line, bare=True, min_parts=_MIN_MODULE_PARTS + len(package)
+            )
             if len(best) == 1:
                 return best
     return []
 
 
 def _best_matches(
-    paths: Sequence[str], parts: list[str], line: int, *, bare: bool, least: int = 0
+    paths: Sequence[str], parts: list[str], line: int, *, bare: bool, min_parts: int = 0
 ) -> list[NamedFile]:
     """Return the paths with the longest end in common with `parts`.
 
@@ -175,13 +177,13 @@ def _best_matches(
     for path in paths:
         path_parts = (_stem(path) if bare else path).split("/")
         count = _count_shared([*path_parts[:-1], parts[-1]], parts)
-        if count >= max(least, min(_MIN_MODULE_PARTS, len(parts), len(path_parts))):
+        if count >= max(min_parts, min(_MIN_MODULE_PARTS, len(parts), len(path_parts))):
             shared[path] = count
     longest = max(shared.values(), default=0)
     best = [path for path, count in shared.items() if count == longest]
     full_matches = [path for path in best if path.count("/") + 1 == longest]
     best = full_matches or best
-    return [NamedFile(path, line) for path in best] if len(best) <= MOST_ALIKE else []
+    return [NamedFile(path, line) for path in best] if len(best) <= MAX_FILES_PER_NAME else []
 
 
 def _count_shared(first: Sequence[str], second: Sequence[str]) -> int:

@@ -16,12 +16,12 @@ from pathlib import Path
 from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.graph import unpack_edges, write_graph
 from tui_agent.context.repomap.index_db import IndexFile, KnownFile, SimilarCommit, open_index, remove
-from tui_agent.context.repomap.path_kinds import by_first_name
+from tui_agent.context.repomap.path_kinds import group_by_first_name
 from tui_agent.context.repomap.views import Symbol
 
 PATH, NAMES, BODY = 4.0, 3.0, 1.0
 """Weights of a question's word in a file's path, in its defined names, and in its text."""
-MOST_MATCHES, MOST_FILES = 400_000, 2_000
+MAX_CACHED_MATCHES, MAX_CACHED_FILES = 400_000, 2_000
 Scores = tuple["array[int]", "array[float]"]
 
 
@@ -71,11 +71,11 @@ class Snapshot:
 
     @cached_property
     def _names(self) -> dict[str, list[str]]:
-        return by_first_name(self.text)
+        return group_by_first_name(self.text)
 
     @cached_property
     def _wordless(self) -> dict[str, list[str]]:
-        return by_first_name(path for path, known in self.known.items() if known.reason)
+        return group_by_first_name(path for path, known in self.known.items() if known.reason)
 
     def symbols(self, path: str) -> tuple[Symbol, ...]:
         """Return a file's symbols in file order."""
@@ -84,7 +84,7 @@ class Snapshot:
             return ()
         cached = self._symbols.get(path)
         if cached is None or cached[0] is not known:
-            if len(self._symbols) >= MOST_FILES:
+            if len(self._symbols) >= MAX_CACHED_FILES:
                 self._symbols.clear()
             cached = self._symbols[path] = (known, self._index_file.symbols(known.id))
         return cached[1]
@@ -102,22 +102,22 @@ class Snapshot:
         """Return the number of files that contain each word."""
         return {term: len(self._word_shares(term)[0]) for term in terms}
 
-    def matches(self, values: Mapping[str, float], most: int) -> dict[str, float]:
-        """Return the BM25 scores of the `most` best files. If more files share the last score, they are included."""
+    def matches(self, values: Mapping[str, float], limit: int) -> dict[str, float]:
+        """Return the BM25 scores of the `limit` best files. If more files share the last score, they are included."""
         total: dict[int, float] = {}
         get = total.get
         for term, value in values.items():
             for row_id, share in zip(*self._word_shares(term), strict=True):
                 total[row_id] = get(row_id, 0.0) + value * share
-        min_score = sorted(total.values(), reverse=True)[most - 1] if len(total) > most else 0.0
+        min_score = sorted(total.values(), reverse=True)[limit - 1] if len(total) > limit else 0.0
         paths = self.paths
         return {
             paths[row_id]: score for row_id, score in total.items() if score >= min_score and row_id in paths
         }
 
-    def similar_commits(self, expression: str, most: int) -> list[SimilarCommit]:
+    def similar_commits(self, expression: str, limit: int) -> list[SimilarCommit]:
         """Return the stored commits whose messages match the FTS5 `expression`, best first."""
-        return self._index_file.commits.search(expression, most)
+        return self._index_file.commits.search(expression, limit)
 
     def _word_shares(self, term: str) -> Scores:
         """Return the row ids of the files with a word, and the word's BM25 scores. The factor for rarity is left out."""
@@ -127,7 +127,7 @@ class Snapshot:
             rarity = _rarity_of_index(len(row_ids), len(self.text))
             shares_by_row = row_ids, array("d", [score / rarity for score in scores])
             self._matches += len(row_ids)
-            if self._matches > MOST_MATCHES:
+            if self._matches > MAX_CACHED_MATCHES:
                 self._scores.clear()
                 self._matches = len(row_ids)
             self._scores[term] = shares_by_row

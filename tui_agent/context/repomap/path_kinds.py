@@ -103,7 +103,7 @@ def first_name(path: str) -> str:
     return name.partition("_")[0].partition("-")[0].lower()
 
 
-def by_first_name(paths: Iterable[str]) -> dict[str, list[str]]:
+def group_by_first_name(paths: Iterable[str]) -> dict[str, list[str]]:
     """Return the paths, grouped by the first word of the file's name."""
     groups: dict[str, list[str]] = {}
     for path in paths:

@@ -23,7 +23,7 @@ from tui_agent.context.repomap.index_db import KnownFile
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.named_files import Alike, find_named_files
 from tui_agent.context.repomap.open_index import Snapshot
-from tui_agent.context.repomap.path_kinds import by_first_name, is_entry, is_packaging, kind_of
+from tui_agent.context.repomap.path_kinds import group_by_first_name, is_entry, is_packaging, kind_of
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.ranking import FileScore, add_related, find_related
 from tui_agent.context.repomap.redacted_text import Cleaner
@@ -34,7 +34,7 @@ from tui_agent.context.repomap.views import MapView, RankedFile, Symbol
 from tui_agent.errors import EnvironmentFault
 
 T = TypeVar("T")
-ENOUGH = 300
+ENOUGH_MATCHES = 300
 """If at least this many files match, other files are only counted, not listed."""
 PINNED = ("pinned",)
 NO_WORD = ("no word",)
@@ -87,7 +87,7 @@ class Basis(NamedTuple):
     symbols: Callable[[str], tuple[Symbol, ...]]
 
 
-def from_index(index: Snapshot, listing: FileList, texts: TextCache, ask: Ask) -> Basis:
+def rank_with_index(index: Snapshot, listing: FileList, texts: TextCache, ask: Ask) -> Basis:
     """Rank the files with the index, without reading all of them."""
     text: Mapping[str, KnownFile] = index.text
     if ask.hidden:
@@ -95,15 +95,15 @@ def from_index(index: Snapshot, listing: FileList, texts: TextCache, ask: Ask) -
     query = ask.query
     if query:
         values = ranking.values_of(query, index.counts(list(query.weights)), len(text))
-        words = ranking.by_index(index, values, ask.hidden, query)
+        words = ranking.score_indexed_files(index, values, ask.hidden, query)
         commits = index.similar_commits(ranking.expression(query), BEST)
-        past = ranking.by_history(commits, query, text.keys())
+        past = ranking.score_by_commits(commits, query, text.keys())
         order = ranking.rank_files(words, past, query, values, texts.get)
         order = _mentioned_first(
             order, ask, index.files_with_first_name, lambda path: WordLines(texts.get(path), values)
         )
         order = add_related(order, find_related(order, index, ask.hidden), past, query)
-        if len(order) < ENOUGH:
+        if len(order) < ENOUGH_MATCHES:
             order += _list_unmatched(order, {path: known.rank for path, known in text.items()})
     else:
         ranks = {path: known.rank for path, known in text.items()}
@@ -139,7 +139,7 @@ def _list_unmatched(order: Sequence[FileScore], ranks: Mapping[str, float]) -> l
     return [FileScore(path, 0.0, NO_WORD) for _, path in unmatched]
 
 
-def from_scan(
+def rank_by_scan(
     listing: FileList, root: str, ask: Ask, known: Languages, cleaner: Cleaner, closed: ClosedFlag
 ) -> Basis:
     """Rank the files by reading each of them.
@@ -147,7 +147,7 @@ def from_scan(
     Raise `EnvironmentFault` if the repository map is closed meanwhile.
     """
     skipped = Counter(listing.skipped)
-    names = by_first_name(entry.path for entry in listing.entries) if ask.query.text else {}
+    names = group_by_first_name(entry.path for entry in listing.entries) if ask.query.text else {}
     alike: Alike = lambda first: names.get(first, ())  # noqa: E731 - as short as a name
     if not ask.query:
         ordered = _skip_binary(_order_by_path(listing, ask), root, room_of(ask.max_tokens), skipped)
@@ -155,13 +155,13 @@ def from_scan(
     scan = FullScan(root, closed.iterate_while_open(listing.entries), ask.query, ask.hidden)
     skipped.update(scan.skipped)
     values, read_text = scan.values, _text_reader(root)
-    past = ranking.by_history(search_commits(Path(root), ask.query), ask.query, scan.texts)
+    past = ranking.score_by_commits(search_commits(Path(root), ask.query), ask.query, scan.texts)
     order = ranking.rank_files(scan.words, past, ask.query, values, read_text)
     parse_symbols = _symbol_parser(root, known, cleaner)
     order = _mentioned_first(order, ask, alike, lambda path: WordLines(read_text(path), values))
     order = add_related(order, {}, past, ask.query)
     listed = {file.path for file in order} | scan.no_text
-    if len(order) < ENOUGH:
+    if len(order) < ENOUGH_MATCHES:
         order += [
             file._replace(reasons=NO_WORD) for file in _order_by_path(listing, ask) if file.path not in listed
         ]
@@ -260,15 +260,15 @@ def view(basis: Basis, ask: Ask, *, partial: bool) -> MapView:
 
 def _split_packaging(order: Sequence[FileScore], query: Query) -> tuple[list[FileScore], list[str]]:
     """Split `order` into the files to show and the paths of the packaging files to hide."""
-    kept: list[FileScore] = []
+    shown: list[FileScore] = []
     packaging: list[str] = []
     for file in order:
         is_wanted = file.reasons[:1] in (PINNED, ("named",)) or "version" in query.weights
         if is_wanted or not is_packaging(file.path):
-            kept.append(file)
+            shown.append(file)
         else:
             packaging.append(file.path)
-    return kept, packaging
+    return shown, packaging
 
 
 def _pinned_first(basis: Basis, ask: Ask) -> list[FileScore]:
@@ -287,8 +287,8 @@ def _pinned_first(basis: Basis, ask: Ask) -> list[FileScore]:
     return first + [file for file in basis.order if file.path not in names]
 
 
-def _with_symbols(file: FileScore, basis: Basis, query: Query, most: int) -> RankedFile:
-    symbols = basis.symbols(file.path) if most else ()
+def _with_symbols(file: FileScore, basis: Basis, query: Query, limit: int) -> RankedFile:
+    symbols = basis.symbols(file.path) if limit else ()
     scores = (
         file.lines.score_symbols(symbols)
         if file.lines is not None and file.lines.positions
@@ -297,4 +297,4 @@ def _with_symbols(file: FileScore, basis: Basis, query: Query, most: int) -> Ran
     scores = prefer_names(query.names, symbols, scores)
     if file.line:
         scores = prefer_line(file.line, symbols, scores)
-    return RankedFile(file.path, file.score, file.reasons, choose_symbols(symbols, scores, most))
+    return RankedFile(file.path, file.score, file.reasons, choose_symbols(symbols, scores, limit))

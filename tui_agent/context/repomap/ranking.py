@@ -60,13 +60,17 @@ def expression(query: Query) -> str:
     )
 
 
-def by_index(index: Snapshot, values: Values, hidden: Collection[str], query: Query) -> dict[str, float]:
+def score_indexed_files(
+    index: Snapshot, values: Values, hidden: Collection[str], query: Query
+) -> dict[str, float]:
     """Return the score of each indexed file that matches the question."""
     scores = index.matches(values, MATCHES)
     return {path: score * weight_of(path, query) for path, score in scores.items() if path not in hidden}
 
 
-def by_history(commits: Sequence[SimilarCommit], query: Query, present: Collection[str]) -> dict[str, float]:
+def score_by_commits(
+    commits: Sequence[SimilarCommit], query: Query, present: Collection[str]
+) -> dict[str, float]:
     """Score files by past commits with messages similar to the question.
 
     `commits`: sorted, best match first.

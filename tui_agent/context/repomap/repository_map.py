@@ -23,7 +23,7 @@ from tui_agent.context.repomap.index_db import index_path
 from tui_agent.context.repomap.indexer import UNSETTLED
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.open_index import BROKEN_INDEX_ERRORS, OpenIndex, Snapshot
-from tui_agent.context.repomap.query import Ask, ClosedFlag, from_index, from_scan, view
+from tui_agent.context.repomap.query import Ask, ClosedFlag, rank_by_scan, rank_with_index, view
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.redacted_text import Cleaner
 from tui_agent.context.repomap.symbol_names import Definition, find_named_symbols, search_symbols
@@ -42,7 +42,7 @@ MAX_GRAPH_FILES = 12_000
 """This process updates the graph itself for at most this many indexed files."""
 SOON_BYTES = 1_500_000
 """The first call waits for the index if the files to index have at most this total size, in bytes."""
-ENOUGH = 0.6
+MIN_INDEXED_FRACTION = 0.6
 """Minimum fraction of the files that a usable index contains."""
 REFRESH_S = 120.0
 RETRY_S = 30.0
@@ -175,16 +175,16 @@ class RepoMap:
         ask = Ask(Query(key[0]), *key[1:])
         index = self._index.snapshot
         covered = 0.0 if index is None else len(index.known) / max(1, len(listing.entries))
-        if index is not None and covered >= ENOUGH:
+        if index is not None and covered >= MIN_INDEXED_FRACTION:
             try:
-                basis = from_index(index, listing, self._texts, ask)
+                basis = rank_with_index(index, listing, self._texts, ask)
                 clean = basis._replace(symbols=lambda path: self._cleaner.symbols(basis.symbols(path)))
                 return view(clean, ask, partial=partial)
             except BROKEN_INDEX_ERRORS:
                 self._index.discard()
                 partial = True
         return view(
-            from_scan(listing, os.fspath(self.root), ask, self._languages, self._cleaner, self._closed),
+            rank_by_scan(listing, os.fspath(self.root), ask, self._languages, self._cleaner, self._closed),
             ask,
             partial=partial,
         )
@@ -212,12 +212,12 @@ class RepoMap:
                 self._index.fail(error)
                 return 0, self._is_building()
 
-    def find_definitions(self, name: str, most: int) -> list[Definition]:
+    def find_definitions(self, name: str, limit: int) -> list[Definition]:
         """Return definitions whose names contain `name`, best match first. Without an index, the list is empty."""
         with self._lock:
             index_file = self._index.open()
             try:
-                return [] if index_file is None else search_symbols(index_file, name, most)
+                return [] if index_file is None else search_symbols(index_file, name, limit)
             except BROKEN_INDEX_ERRORS:
                 return []
 
@@ -230,7 +230,7 @@ class RepoMap:
             except BROKEN_INDEX_ERRORS:
                 return []
 
-    def find_users(self, path: str, most: int) -> list[str]:
+    def find_users(self, path: str, limit: int) -> list[str]:
         """Return the files that use names defined in the file `path`, strongest use first.
 
         Without an index, the list is empty.
@@ -238,7 +238,7 @@ class RepoMap:
         with self._lock:
             index = self._index.snapshot
             try:
-                return [] if index is None else index.users(path)[:most]
+                return [] if index is None else index.users(path)[:limit]
             except BROKEN_INDEX_ERRORS:
                 return []
 

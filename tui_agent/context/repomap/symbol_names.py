@@ -56,7 +56,7 @@ class Definition(NamedTuple):
     line: int
 
 
-def search_symbols(index_file: IndexFile, query: str, most: int) -> list[Definition]:
+def search_symbols(index_file: IndexFile, query: str, limit: int) -> list[Definition]:
     """Return definitions whose names contain the typed text, ignoring case. Names that start with it come first."""
     typed = query.casefold()
     definitions: dict[str, Definition] = {}
@@ -75,7 +75,7 @@ def search_symbols(index_file: IndexFile, query: str, most: int) -> list[Definit
             symbol,
         ),
     )
-    return order[:most]
+    return order[:limit]
 
 
 def find_named_symbols(index_file: IndexFile, name: str) -> list[tuple[str, Symbol]]:

@@ -106,10 +106,10 @@ def text_of_content(content: Sequence[Content], text: Text) -> str:
     return "\n".join(text(item.text) if isinstance(item, TextContent) else "[an image]" for item in content)
 
 
-def first_line(words: str, most: int = 160) -> str:
-    """Return a text as one line, cut to `most` characters."""
+def first_line(words: str, limit: int = 160) -> str:
+    """Return a text as one line, cut to `limit` characters."""
     line = " ".join(words.split())
-    return line if len(line) <= most else f"{line[:most]}…"
+    return line if len(line) <= limit else f"{line[:limit]}…"
 
 
 def count_fitting(lines: Sequence[str], room: int) -> int:

@@ -82,9 +82,9 @@ class SummaryRoom:
         if needs + MIN_CHARS // 4 <= room:
             return cls(room, max(preferred, story), story, max(1, round(FULL * window) - beside.base))
 
-        def beside_work(kept: int) -> tuple[int, int]:
-            max_chars = max(MIN_CHARS, round((last - kept) / per_char) - beside.fixed_chars)
-            return max_chars, max(1, last - kept - beside.fixed)
+        def beside_work(history_tokens: int) -> tuple[int, int]:
+            max_chars = max(MIN_CHARS, round((last - history_tokens) / per_char) - beside.fixed_chars)
+            return max_chars, max(1, last - history_tokens - beside.fixed)
 
         for least, beside_needs in ((MIN_KEPT, MIN_CHARS // 4), (MIN_KEPT_IF_TIGHT, 0)):
             max_chars, tokens = beside_work(round(least * window))

@@ -58,13 +58,12 @@ _TRIES: Final = 5
 class CutText:
     """A text that was shortened because there was no room.
 
-    `what`: description of the text for the user.
-    `whole`: the full text.
+    `label`: description of the text for the user.
     `chars`: number of characters that remain.
     """
 
-    what: str
-    whole: str
+    label: str
+    full_text: str
     chars: int
 
 
@@ -211,9 +210,9 @@ def transcript(messages: Sequence[Message], room: int, text: Text) -> str:
 
 
 def transcript_within(
-    messages: Sequence[Message], room: int, text: Text, count: Callable[[str], int], most: int
+    messages: Sequence[Message], room: int, text: Text, count: Callable[[str], int], limit: int
 ) -> str:
-    """Return the transcript, shortened to `most` tokens or fewer.
+    """Return the transcript, shortened to `limit` tokens or fewer.
 
     `count`: returns the number of tokens of a text.
     """
@@ -221,9 +220,9 @@ def transcript_within(
     transcript_text = transcript(messages, room, text)
     for _ in range(_TRIES):
         tokens = count(transcript_text)
-        if tokens <= most:
+        if tokens <= limit:
             break
-        room = int(min(room, len(transcript_text)) * max(most, 1) / tokens * 0.95)
+        room = int(min(room, len(transcript_text)) * max(limit, 1) / tokens * 0.95)
         transcript_text = transcript(messages, room, text)
     return transcript_text
 

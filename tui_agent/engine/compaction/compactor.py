@@ -370,7 +370,7 @@ class Compactor:
     async def record_cuts(self, cuts: Sequence[CutText]) -> None:
         """Record the texts that were cut to fit in the window. Skip texts that were recorded before."""
         recorder = self._parts.recorder
-        chars = sum(cut.chars for cut in cuts if not cut.what.startswith(RULES_LABEL))
+        chars = sum(cut.chars for cut in cuts if not cut.label.startswith(RULES_LABEL))
         self._cut_size.record(chars, self._cut_limit())
         records = await self._cut_records(cuts)
         new = tuple(record for record in records if record.artifact.id not in recorder.state.artifacts)

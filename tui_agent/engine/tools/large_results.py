@@ -140,6 +140,6 @@ def _size(text: LongText) -> int:
 
 def cut_record(cut: CutText, blobs: Blobs) -> Truncation:
     """Store the full text of a shortened text as an artifact. Return a `Truncation` with the artifact and both lengths."""
-    blob = as_blob(cut.whole, blobs)
-    artifact = Artifact.from_blob(cut.what, blob, lines=line_count(cut.whole), preview_size=cut.chars)
-    return Truncation(label=cut.what, raw_chars=len(cut.whole), chars=cut.chars, artifact=artifact)
+    blob = as_blob(cut.full_text, blobs)
+    artifact = Artifact.from_blob(cut.label, blob, lines=line_count(cut.full_text), preview_size=cut.chars)
+    return Truncation(label=cut.label, raw_chars=len(cut.full_text), chars=cut.chars, artifact=artifact)

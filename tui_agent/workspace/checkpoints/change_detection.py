@@ -203,18 +203,18 @@ async def find_candidates(shadow: CheckpointStore, index: Path | None = None) ->
 
 
 async def list_candidates(
-    shadow: CheckpointStore, index: Path | None = None, what: tuple[str, ...] = ("-m", "-d", "-o")
+    shadow: CheckpointStore, index: Path | None = None, selection: tuple[str, ...] = ("-m", "-d", "-o")
 ) -> list[str]:
     """Return the changed, removed or new paths, according to git's index.
 
-    `what`: options of `git ls-files` that select these paths.
+    `selection`: options of `git ls-files` that select these paths.
     """
     await run_sync(write_patterns, shadow)
     own_excludes = [f"--exclude=/{escape_pattern(shadow.session_folder)}"] if shadow.session_folder else []
     out = await shadow.git(
         "ls-files",
         "-z",
-        *what,
+        *selection,
         "--exclude-standard",
         f"--exclude=/{STAGING_PREFIX}*",
         *own_excludes,

@@ -197,14 +197,14 @@ class Git:
             raise self.error_for(next(arg for arg in args if not arg.startswith("-")), result)
         return result.out
 
-    def error_for(self, what: str, result: ProgramResult) -> CheckpointError:
-        """Return the error for a failed git command. `what`: the command as text, such as "write-tree"."""
+    def error_for(self, command: str, result: ProgramResult) -> CheckpointError:
+        """Return the error for a failed git command. `command`: the command as text, such as "write-tree"."""
         lines = result.err.decode("utf-8", "replace").strip().splitlines()
         # Git can print more after the fatal error, such as the name of a crash report.
         lines = [line for line in lines if line.startswith("fatal: ")] or lines
         reason = (lines[-1] if lines else f"it ended with {result.code}").removeprefix("fatal: ").rstrip(".")
         return self._borrowed_fault() or CheckpointError(
-            f"The checkpoint store {self.folder} could not be used: git {what}: {reason}.",
+            f"The checkpoint store {self.folder} could not be used: git {command}: {reason}.",
             hint="Check the disk's free space and the folder.",
         )
 

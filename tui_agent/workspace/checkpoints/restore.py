@@ -240,7 +240,7 @@ def find_missing_folders(shadow: CheckpointStore, created: list[str], gone: set[
 
 
 async def commit_restore(
-    shadow: CheckpointStore, prepared: PreparedRestore, done: set[str], kept: Sequence[str]
+    shadow: CheckpointStore, prepared: PreparedRestore, done: set[str], kept_paths: Sequence[str]
 ) -> str:
     """Make the restored files the newest checkpoint, and return its commit."""
     # If the files equal the restored checkpoint, it is the newest checkpoint again, without a new commit.
@@ -251,7 +251,7 @@ async def commit_restore(
         as_found = prepared.as_found - draft_checkpoint.changed.keys()
         lines = [
             *format_before_lines(as_found | (prepared.first_kept.keys() & done)),
-            *format_left_lines(kept, prepared.first_kept),
+            *format_left_lines(kept_paths, prepared.first_kept),
             *draft_checkpoint.modes.lines_since(prepared.modes),
         ]
         commit = prepared.source

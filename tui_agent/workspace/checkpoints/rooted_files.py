@@ -149,7 +149,7 @@ class PathReader:
         except PermissionError:
             return FileState("unreadable")
 
-    def _read_entry(self, fd: int, name: str, read: bool, most: int, whole: bool) -> FileState:
+    def _read_entry(self, fd: int, name: str, read: bool, max_bytes: int, skip_larger: bool) -> FileState:
         status = os.lstat(name, dir_fd=fd)
         bits = stat.S_IMODE(status.st_mode)
         if stat.S_ISDIR(status.st_mode):
@@ -165,13 +165,13 @@ class PathReader:
             if not stat.S_ISREG(status.st_mode):
                 return FileState("special", bits)
             bits, size = stat.S_IMODE(status.st_mode), status.st_size
-            if not read or (whole and size > most):
+            if not read or (skip_larger and size > max_bytes):
                 return FileState("file", bits, size, stat=status)
             digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
             data = bytearray()
             while chunk := reader.read(CHUNK):
                 digest.update(chunk)
-                if size <= most:
+                if size <= max_bytes:
                     data += chunk
-        content = bytes(data) if size <= most else None
+        content = bytes(data) if size <= max_bytes else None
         return FileState("file", bits, size, digest.hexdigest(), content, status)

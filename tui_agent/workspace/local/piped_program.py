@@ -101,8 +101,8 @@ def open_piped(
     (stdin, own_in), (own_out, stdout), (own_err, stderr) = os.pipe(), os.pipe(), os.pipe()
     started = None
     try:
-        given = {0: stdin, 1: stdout, 2: stderr, **descriptors}
-        started = reaper.launch(argv, folder, env, given, wrapped=wrapped, cleanup=cleanup)
+        child_descriptors = {0: stdin, 1: stdout, 2: stderr, **descriptors}
+        started = reaper.launch(argv, folder, env, child_descriptors, wrapped=wrapped, cleanup=cleanup)
     except (ReaperError, OSError) as error:
         raise EnvironmentFault(f"{argv[0]} could not be started: {error}") from error
     finally:

@@ -118,20 +118,20 @@ class Reaper:
         if received is None:
             self._open = False
             return
-        order, (control, *given) = received
+        order, (control, *descriptors) = received
         child = os.fork()
         if not child:
-            self._become_warden(order, control, given)
+            self._become_warden(order, control, descriptors)
         self._wardens.add(child)
-        for descriptor in (control, *given):
+        for descriptor in (control, *descriptors):
             os.close(descriptor)
 
-    def _become_warden(self, order: dict[str, Any], control: int, given: list[int]) -> NoReturn:
+    def _become_warden(self, order: dict[str, Any], control: int, descriptors: list[int]) -> NoReturn:
         try:
             self._line.close()
             adopts = become_reaper() if self._is_subreaper else False
             warden = Warden(socket.socket(fileno=control), order, self._options, adopts)
-            killed = warden.run(given)
+            killed = warden.run(descriptors)
             if warden.is_abandoned and order["cleanup"]:
                 os.execv(order["cleanup"][0], order["cleanup"])
             os._exit(min(killed, 100))
@@ -165,12 +165,12 @@ class Warden:
         """True if tui-agent ended, or closed the socket, before the command ended."""
         self._groups = ControlGroups(options["groups"], order["name"], options["processes"])
 
-    def run(self, given: list[int]) -> int:
+    def run(self, descriptors: list[int]) -> int:
         """Start the command and serve the socket until all its processes have ended. Return the number of kills.
 
-        `given`: descriptor of the working folder, followed by the descriptors for the command.
+        `descriptors`: descriptor of the working folder, followed by the descriptors for the command.
         """
-        if not self._start(given):
+        if not self._start(descriptors):
             return 0
         poll = select.poll()
         poll.register(self._wakes.read, select.POLLIN)
@@ -187,12 +187,12 @@ class Warden:
         self._send_line(f"gone {len(self._killed)}")
         return len(self._killed)
 
-    def _start(self, given: list[int]) -> bool:
+    def _start(self, descriptors: list[int]) -> bool:
         order, where = self._order, "cwd"
         folder, *moved = [
-            fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, MIN_DESCRIPTOR) for descriptor in given
+            fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, MIN_DESCRIPTOR) for descriptor in descriptors
         ]
-        for descriptor in given:
+        for descriptor in descriptors:
             os.close(descriptor)
         try:
             os.fchdir(folder)

@@ -216,13 +216,13 @@ def _create_input_descriptor(data: bytes) -> int:
 
 def _start(command: Command, write_ends: Sequence[int], launcher: Launcher) -> RunningProgram | ExecResult:
     program, stdin = command.argv[0], _create_input_descriptor(command.stdin)
-    given = {0: stdin, 1: write_ends[0], 2: write_ends[-1], **command.descriptors}
+    child_descriptors = {0: stdin, 1: write_ends[0], 2: write_ends[-1], **command.descriptors}
     try:
         started = launcher.launch(
             command.argv,
             command.folder,
             command.env,
-            given,
+            child_descriptors,
             wrapped=command.is_wrapper,
             cleanup=command.cleanup,
         )

@@ -112,14 +112,14 @@ def open_descriptors(calls: bytes | None) -> Iterator[tuple[dict[int, int], int]
     descriptors = [status, status_in]
     try:
         os.set_blocking(status, False)
-        given = {DESCRIPTORS[1]: status_in}
+        inherited = {DESCRIPTORS[1]: status_in}
         if calls is not None:
             filter_end, filter_in = os.pipe()
             descriptors.append(filter_end)
-            given[DESCRIPTORS[0]] = filter_end
+            inherited[DESCRIPTORS[0]] = filter_end
             os.write(filter_in, calls)
             os.close(filter_in)
-        yield given, status
+        yield inherited, status
     finally:
         for descriptor in descriptors:
             os.close(descriptor)

@@ -154,8 +154,8 @@ class Confinement:
                 open_paths(self.bounds, spec.writable_paths) as extra,
             ):
                 extra_paths = [place.path for place in extra]
-                kept = bare_parts.read_only_paths(placeholders)
-                mounts = self._mounts(argv, env, extra_paths, kept, spec)
+                bare_paths = bare_parts.read_only_paths(placeholders)
+                mounts = self._mounts(argv, env, extra_paths, bare_paths, spec)
                 masked = self._masked_files(mounts, spec)
                 mounts = self._mask(mounts, masked, Path(private.unreadable_file), spec)
                 temporary = private.temporary if self._support.machine is None else "/tmp"
@@ -178,8 +178,8 @@ class Confinement:
                     context = self._bubblewrap_command(
                         self._support.machine, mounts, private, folder, extra, network=spec.allow_network
                     )
-                    with context as (words, given, status):
-                        yield report((*words, *argv), env, given, status)
+                    with context as (words, descriptors, status):
+                        yield report((*words, *argv), env, descriptors, status)
         except OSError as error:
             raise ConfinementError(f"{error.filename or 'A file'}: {error.strerror}.") from error
 
@@ -266,11 +266,11 @@ class Confinement:
         argv: Sequence[str],
         env: Mapping[str, str],
         extra: Sequence[str],
-        kept: Sequence[str],
+        bare_paths: Sequence[str],
         spec: ExecSpec,
     ) -> Mounts:
         mounts = find_mounts(self.bounds, argv, env, extra, spec.private_temp_paths)
-        mounts = replace(mounts, read_only_paths=(*mounts.read_only_paths, *kept))
+        mounts = replace(mounts, read_only_paths=(*mounts.read_only_paths, *bare_paths))
         if spec.hides_home:
             mounts = replace(mounts, hidden=(*mounts.hidden, *list_home_entries(self.bounds, env)))
         if spec.repository_read_only:
@@ -298,12 +298,12 @@ class Confinement:
         covers = bubblewrap.cover_files(mounts, private)
         guards = tuple(guard_arguments(mounts, covers, [place.path for place in extra]))
         filtered = self._support.filter is not None
-        with bubblewrap.open_descriptors(self._support.filter) as (given, status):
+        with bubblewrap.open_descriptors(self._support.filter) as (descriptors, status):
             options = bubblewrap.bubblewrap_arguments(
                 machine, mounts, private, folder.path, network=network, has_filter=filtered
             )
             same_files = (OpenedPath(".", folder.device, folder.inode), *extra)
-            yield [*options, *_landlock_command(mounts, same_files, guards)], given, status
+            yield [*options, *_landlock_command(mounts, same_files, guards)], descriptors, status
 
     def _missing_paths(self, bare_parts: BareRepositoryPaths, *, sealed_repository: bool) -> list[str]:
         """Return missing paths that commands must not create, at the top of the workspace and in its repository."""

@@ -117,7 +117,7 @@ def _try_sandbox(machine: bubblewrap.Machine, private: bubblewrap.PrivateFolders
     no_mounts = Mounts((), (), (), (), ())
     true = _find_system_program("true") or "/bin/true"
     try:
-        with bubblewrap.open_descriptors(calls) as (given, _):
+        with bubblewrap.open_descriptors(calls) as (descriptors, _):
             filter_number, status_number = bubblewrap.DESCRIPTORS
             options = bubblewrap.bubblewrap_arguments(
                 machine,
@@ -126,12 +126,12 @@ def _try_sandbox(machine: bubblewrap.Machine, private: bubblewrap.PrivateFolders
                 "/",
                 network=False,
                 has_filter=calls is not None,
-                descriptors=(given.get(filter_number, -1), given[status_number]),
+                descriptors=(descriptors.get(filter_number, -1), descriptors[status_number]),
             )
             completed = subprocess.run(
                 [*options, true],
                 env={"PATH": os.defpath},
-                pass_fds=tuple(given.values()),
+                pass_fds=tuple(descriptors.values()),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,

@@ -19,7 +19,7 @@ from tui_agent.workspace.sandbox.sockets import find_listening
 
 MAX_ENTRIES = 2_000
 """Maximum number of entries in a folder to make writable. Each entry is checked."""
-_NEVER = ("/proc", "/sys", "/dev", "/run")
+_SYSTEM_FOLDERS = ("/proc", "/sys", "/dev", "/run")
 USUAL_MODE = 0o666
 """Mode of a new file before the umask, as for a file that the command creates."""
 _LONG_AGO = (0, 0)
@@ -99,7 +99,7 @@ def _may_be_opened(bounds: Bounds, path: str) -> bool:
     hidden = [folder.rstrip("/") for folder in find_existing(bounds.hidden)]
     if any(
         is_within(path, folder)
-        for folder in (bounds.root, *_NEVER, *hidden, *map(os.path.realpath, bounds.own_folders))
+        for folder in (bounds.root, *_SYSTEM_FOLDERS, *hidden, *map(os.path.realpath, bounds.own_folders))
     ):
         return False
     return not (bounds.is_guarded is not None and bounds.is_guarded(path))

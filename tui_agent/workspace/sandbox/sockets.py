@@ -15,7 +15,7 @@ from pathlib import Path
 from tui_agent.workspace.local.containment import is_within
 
 _TABLE = Path("/proc/net/unix")
-_MOST_FOLDERS = 50_000
+_MAX_SEARCHED_FOLDERS = 50_000
 """Maximum number of folders to search for sockets. Beyond that, `OSError` is raised."""
 
 
@@ -50,7 +50,7 @@ def _find_sockets(folder: str, names: Collection[str]) -> Iterator[str]:
     pending, count = deque((folder,)), 0
     while pending:
         count += 1
-        if count > _MOST_FOLDERS:
+        if count > _MAX_SEARCHED_FOLDERS:
             raise OSError(errno.EOVERFLOW, "too many folders to search for sockets", folder)
         try:
             with os.scandir(pending.popleft()) as entries:

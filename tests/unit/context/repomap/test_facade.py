@@ -16,7 +16,7 @@ from tui_agent.context.repomap.file_list import list_files
 from tui_agent.context.repomap.history import BEST
 from tui_agent.context.repomap.index_db import index_path, remove
 from tui_agent.context.repomap.languages import Languages
-from tui_agent.context.repomap.query import Ask, ClosedFlag, from_scan
+from tui_agent.context.repomap.query import Ask, ClosedFlag, rank_by_scan
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.redacted_text import Cleaner
 from tui_agent.context.repomap.repository_map import RepoMap, Visibility
@@ -443,4 +443,4 @@ def test_a_scan_of_many_files_ends_with_its_map(root: Path) -> None:
     listing = list_files(root, bool)
     asked = Ask(Query("coupon"), 1000, None, (), frozenset(), frozenset())
     with pytest.raises(EnvironmentFault, match="closed"):
-        from_scan(listing, str(root), asked, Languages(()), Cleaner(), ending)
+        rank_by_scan(listing, str(root), asked, Languages(()), Cleaner(), ending)

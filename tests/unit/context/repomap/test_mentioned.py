@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context.repomap.named_files import MOST, Alike, find_named_files
-from tui_agent.context.repomap.path_kinds import by_first_name
+from tui_agent.context.repomap.named_files import MAX_NAMED_FILES, Alike, find_named_files
+from tui_agent.context.repomap.path_kinds import group_by_first_name
 from tui_agent.context.repomap.repository_map import RepoMap
 
 PATHS = """setup.py src/_pytest/config/__init__.py src/_pytest/config/findpaths.py src/_pytest/assertion/rewrite.py
@@ -24,7 +24,7 @@ JAVA = (
 
 
 def alike(paths: list[str] = PATHS) -> Alike:
-    names = by_first_name(paths)
+    names = group_by_first_name(paths)
     return lambda first: names.get(first, ())
 
 
@@ -94,7 +94,7 @@ def test_a_name_that_many_files_bear_names_none_and_a_list_of_files_ends() -> No
     paths = [f"part{n}/model.py" for n in range(30)]
     assert find_named_files("model.py", alike(paths)) == []
     assert find_named_files("OrderModel", alike([f"part{n}/OrderModel.java" for n in range(30)])) == []
-    assert [one.path for one in find_named_files(" ".join(paths), alike(paths))] == paths[:MOST]
+    assert [one.path for one in find_named_files(" ".join(paths), alike(paths))] == paths[:MAX_NAMED_FILES]
 
 
 @pytest.mark.slow_variants

@@ -10,9 +10,9 @@ from tui_agent.context.repomap.file_list import list_files
 from tui_agent.context.repomap.index_db import IndexFile, open_index
 from tui_agent.context.repomap.open_index import Snapshot
 from tui_agent.context.repomap.path_kinds import kind_of
-from tui_agent.context.repomap.query import Ask, from_index
+from tui_agent.context.repomap.query import Ask, rank_with_index
 from tui_agent.context.repomap.question_words import Query
-from tui_agent.context.repomap.ranking import FileScore, by_history, expression, values_of
+from tui_agent.context.repomap.ranking import FileScore, expression, score_by_commits, values_of
 from tui_agent.context.repomap.repository_map import show_all
 from tui_agent.context.repomap.symbol_names import MAX_FILES, Definition, search_symbols
 from tui_agent.context.repomap.texts import TextCache
@@ -44,7 +44,7 @@ class Repository:
     def ranked(self, question: str) -> list[FileScore]:
         """The files, best first."""
         ask = Ask(Query(question), 1_000, None, (), frozenset(), frozenset())
-        return from_index(self.index, self.listing, TextCache(str(self.root)), ask).order
+        return rank_with_index(self.index, self.listing, TextCache(str(self.root)), ask).order
 
     def order(self, question: str) -> list[str]:
         """Their paths."""
@@ -166,7 +166,7 @@ def test_a_file_that_several_wider_commits_touched_counts_more_than_one_that_a_n
             )
     query = Query("round discount")
     commits = repository.index.similar_commits(expression(query), 10)
-    past = by_history(commits, query, repository.index.text.keys())
+    past = score_by_commits(commits, query, repository.index.text.keys())
     assert past["lib/f1.py"] > past["lib/f0.py"] > 0
     assert "lib/g0.py" not in past
 
