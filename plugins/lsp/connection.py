@@ -69,7 +69,7 @@ class Connection:
             await pending.done.wait()
         finally:
             del self._pending[number]
-            if not pending.done.is_set():
+            if not pending.done.is_set():  # the caller was cancelled
                 with suppress(ServerGone):
                     self._send({"method": "$/cancelRequest", "params": {"id": number}})
         if "error" in pending.answer:

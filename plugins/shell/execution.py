@@ -39,7 +39,7 @@ async def run_program(spec: ExecSpec, ctx: ToolContext) -> tuple[ExecResult, Dec
             result.blocked or result.message or "The program could not be started.",
             hint="Nothing was run. The problem is the machine, not the command.",
         )
-    output, result = [result.output], replace(result, output=b"")
+    output, result = [result.output], replace(result, output=b"")  # an output can have 50 MB
 
     def decode() -> DecodedOutput:
         # The list is emptied, so that the bytes can be freed as soon as they are decoded.

@@ -118,7 +118,7 @@ async def _count_lines(evidence: Sequence[Evidence], env: api.Environment) -> di
     for path in {place.path for place in evidence}:
         with suppress(api.EnvironmentFault, ValueError):
             if await env.stat(path) is not None:
-                lengths[path] = sys.maxsize
+                lengths[path] = sys.maxsize  # replaced below, unless the file cannot be read
                 data = (await env.read(path)).data
                 lengths[path] = data.count(b"\n") + (bool(data) and not data.endswith(b"\n"))
     return lengths

@@ -269,6 +269,7 @@ async def connect(
                 is_open = True
                 yield Connection(client, elicitation, settings, lists, pipes.ended, pipes=pipes)
         finally:
+            # A server that never answered, or has ended, gets no time to say goodbye.
             exit_code = await process.end(END_GRACE_S if is_open and not pipes.ended.is_set() else 0.0)
     except (MCPError, ExceptionGroup) as error:
         if pipes.ended.is_set():
@@ -384,4 +385,4 @@ async def _subscribe_to_changes(client: Client) -> None:
         tools_list_changed=tools, prompts_list_changed=prompts, resources_list_changed=resources
     ) as events:
         async for _ in events:
-            pass
+            pass  # the client passes each change to its message handler; this only keeps the subscription

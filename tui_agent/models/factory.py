@@ -29,7 +29,7 @@ DEFAULT_MAX_OUTPUT = 16_384
 MAX_OUTPUT_CAP = 32_768
 """Maximum tokens of an answer if the profile sets no limit."""
 # Some vendors count this maximum as used, even if the answer is short.
-SHARE_OF_WINDOW = 4
+MAX_OUTPUT_WINDOW_DIVISOR = 4
 """The default output limit is at most the window divided by this number."""
 REPLAY_WINDOW = 200_000
 NO_MODEL = "none"
@@ -105,7 +105,7 @@ class ModelFactory:
         chosen_effort = effort if effort is not None else route.profile.reasoning_effort
         info = self._build_info(name, route, base_url, chosen_effort)
         if route.provider not in self._plugins:
-            self._routes.key(info, route)
+            self._routes.key(info, route)  # raises an error for a missing key, before the first request
         return info
 
     def resolve_again(self, name: str, base_url: str = "", effort: Effort | None = None) -> ModelInfo:
@@ -304,7 +304,7 @@ def _default_max_output(known: int, window: int) -> int:
     - `window`: the model's context window; 0 if unknown.
     """
     limit = min(known or DEFAULT_MAX_OUTPUT, MAX_OUTPUT_CAP)
-    return min(limit, window // SHARE_OF_WINDOW) if window else limit
+    return min(limit, window // MAX_OUTPUT_WINDOW_DIVISOR) if window else limit
 
 
 def _first_known(*values: float | None) -> float | None:

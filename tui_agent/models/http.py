@@ -99,6 +99,7 @@ def encode_body(body: JsonMap) -> Iterator[bytes]:
         buffer += b"["
         for start in range(0, len(value), JSON_BATCH):
             buffer += b"," if start else b""
+            # A few items at a time, so that the pieces stay small.
             buffer += _encode_json(value[start : start + JSON_BATCH])[1:-1]
             if len(buffer) >= CHUNK_BYTES:
                 yield bytes(buffer)

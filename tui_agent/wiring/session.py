@@ -86,7 +86,7 @@ from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 PRODUCT = f"tui-agent/{__version__}"
 HEADLESS_TURN_SECONDS = 7200.0
 """Default time limit of a turn in a run without the app, in seconds."""
-REDUCE_TO_SHARE = 0.7
+REDUCE_TO_FRACTION = 0.7
 """Target size of a reduced conversation, as a fraction of the size that triggers the reduction."""
 
 
@@ -300,7 +300,7 @@ def _compaction_limits(base: StartupContext, ablation: Ablation) -> CompactionSe
         return CompactionSettings(reduce_at=0, reduce_to=0, compact_at=0, keep=context.keep)
     return CompactionSettings(
         reduce_at=context.reduce_at,
-        reduce_to=context.reduce_at * REDUCE_TO_SHARE,
+        reduce_to=context.reduce_at * REDUCE_TO_FRACTION,
         compact_at=context.compact_at,
         keep=context.keep,
         prompt=PromptTexts((base.config.paths.config_dir / "prompts",)).get("compact"),

@@ -68,47 +68,51 @@ def read_file_records(records: Iterable[Record]) -> FileRecords:
 async def find_remaining_changes(
     store: Checkpoints,
     blobs: Blobs,
-    left: FileRecords,
-    present: FileRecords,
+    old_branch: FileRecords,
+    new_branch: FileRecords,
     restored: RestoreResult | None,
 ) -> list[FileChanged]:
     """Return an event for each file that differs from its newest recorded state on the new branch.
 
     Each event records the difference as a change by the user. The newest checkpoint must contain the current files.
 
-    - `left`, `present`: changes on the old branch and on the new branch since their last common event.
+    - `old_branch`, `new_branch`: changes on the old branch and on the new branch since their last common event.
     - `restored`: result of the restore (None: no file was restored).
     """
     changes = []
     kept_paths = () if restored is None else restored.kept_paths
-    known_modes = {*present.newest, *(() if restored is None else restored.paths)}
-    for path in dict.fromkeys((*left.by_user, *(path for path in kept_paths if path in left.first))):
-        recorded = present.newest.get(path) or _start_of(left.first[path])
+    known_modes = {*new_branch.newest, *(() if restored is None else restored.paths)}
+    for path in dict.fromkeys(
+        (*old_branch.by_user, *(path for path in kept_paths if path in old_branch.first))
+    ):
+        recorded = new_branch.newest.get(path) or _start_of(old_branch.first[path])
         content = await read_newest(store, path)
         digest = None if content is None else hashlib.sha256(content).hexdigest()
         is_large = recorded.disk_sha256_after is None and recorded.after_size > 0
-        keeps_mode = left.newest[path].is_mode_only and path not in known_modes
+        keeps_mode = old_branch.newest[path].is_mode_only and path not in known_modes
         if (digest == recorded.disk_sha256_after and not keeps_mode) or is_large:
             continue
         size = len(content or b"")
-        mode = left.newest[path].mode
+        mode = old_branch.newest[path].mode
         difference = FileDifference(path, None, content, recorded.after_size, size, mode)
         change = await to_thread.run_sync(file_changed_event, blobs, difference, "human", None, recorded)
-        kept_author = left.authors.get(path) if path in kept_paths else None
-        changes.append(change.model_copy(update={"original_author": left.by_user.get(path) or kept_author}))
+        kept_author = old_branch.authors.get(path) if path in kept_paths else None
+        changes.append(
+            change.model_copy(update={"original_author": old_branch.by_user.get(path) or kept_author})
+        )
     return changes
 
 
-def find_kept_changes(blobs: Blobs, left: FileRecords, present: FileRecords) -> list[FileChanged]:
+def find_kept_changes(blobs: Blobs, old_branch: FileRecords, new_branch: FileRecords) -> list[FileChanged]:
     """Return an event for each file that differs from its recorded state on the new branch. Blocks.
 
     Use this after an undo, redo or revert that moved the conversation and restored no files.
     """
     changes = []
-    for path in {**left.first, **present.first}:
-        start = present.newest.get(path) or _start_of(left.first[path])
-        newest = left.newest.get(path)
-        end = newest or _start_of(present.first[path])
+    for path in {**old_branch.first, **new_branch.first}:
+        start = new_branch.newest.get(path) or _start_of(old_branch.first[path])
+        newest = old_branch.newest.get(path)
+        end = newest or _start_of(new_branch.first[path])
         keeps_mode = newest is not None and newest.is_mode_only
         if start.disk_sha256_after == end.disk_sha256_after and not keeps_mode:
             continue
@@ -121,19 +125,19 @@ def find_kept_changes(blobs: Blobs, left: FileRecords, present: FileRecords) -> 
             "added": added,
             "removed": removed,
             "call_id": None,
-            "original_author": left.authors.get(path),
+            "original_author": old_branch.authors.get(path),
         }
         changes.append(end.model_copy(update=update))
     return changes
 
 
-def count_kept_folders(left: FileRecords, present: FileRecords) -> tuple[FolderChange, ...]:
+def count_kept_folders(old_branch: FileRecords, new_branch: FileRecords) -> tuple[FolderChange, ...]:
     """Return the generated folders that still contain changes of the old branch.
 
     Use this after an undo, redo or revert that moved the conversation and restored no files.
     """
-    counted = dict(present.generated.view())
-    more = ((path, count - counted.get(path, 0)) for path, count in left.generated.view())
+    counted = dict(new_branch.generated.view())
+    more = ((path, count - counted.get(path, 0)) for path, count in old_branch.generated.view())
     return tuple(FolderChange(path=path, files=count, total=count) for path, count in more if count > 0)
 
 
@@ -219,12 +223,12 @@ def _commits_after_reset(end: str, parents: Mapping[str, str]) -> dict[str, str]
 
     `parents`: maps each commit to its parent.
     """
-    left: dict[str, str] = {}
+    remaining: dict[str, str] = {}
     for commit, parent in parents.items():
         if parent == end:
             break
-        left[commit] = parent
-    return left
+        remaining[commit] = parent
+    return remaining
 
 
 def _clean(subject: str) -> str:

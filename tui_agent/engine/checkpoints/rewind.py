@@ -136,7 +136,7 @@ class Rewind:
                 listed_paths=listed_paths,
             )
             restored = await self._restore(store, target, plan)
-        left = await self._file_records(shared) if target.conversation else None
+        old_branch = await self._file_records(shared) if target.conversation else None
         own_commands = await self._find_own_commands() if target.reason == "redo" else []
         if target.conversation:
             commits = await self._find_kept_commits(target, shared)
@@ -152,12 +152,12 @@ class Rewind:
         for event in own_commands:
             self._recorder.append(event)
         folders: tuple[FolderChange, ...] = ()
-        if store is None and left is not None:
-            folders = await self._record_kept_changes(left, shared)
+        if store is None and old_branch is not None:
+            folders = await self._record_kept_changes(old_branch, shared)
         self._record_checkpoint(previous_commit, folders)
-        if store is not None and left is not None:
+        if store is not None and old_branch is not None:
             result = None if restored is None else restored[1]
-            await self._record_remaining_changes(store, left, shared, result)
+            await self._record_remaining_changes(store, old_branch, shared, result)
         await self._recorder.commit()
 
     def _last_shared(self, to_seq: int) -> int:
@@ -205,18 +205,18 @@ class Rewind:
         return await to_thread.run_sync(find_kept_commits, self._recorder, shared)
 
     async def _record_remaining_changes(
-        self, store: Checkpoints, left: FileRecords, shared: int, restored: RestoreResult | None
+        self, store: Checkpoints, old_branch: FileRecords, shared: int, restored: RestoreResult | None
     ) -> None:
-        present = await self._file_records(shared)
-        for change in await find_remaining_changes(store, self._blobs, left, present, restored):
+        new_branch = await self._file_records(shared)
+        for change in await find_remaining_changes(store, self._blobs, old_branch, new_branch, restored):
             self._recorder.append(change)
 
-    async def _record_kept_changes(self, left: FileRecords, shared: int) -> tuple[FolderChange, ...]:
+    async def _record_kept_changes(self, old_branch: FileRecords, shared: int) -> tuple[FolderChange, ...]:
         """Record the remaining file changes on the new branch, and return the changes in generated folders."""
-        present = await self._file_records(shared)
-        for change in await to_thread.run_sync(find_kept_changes, self._blobs, left, present):
+        new_branch = await self._file_records(shared)
+        for change in await to_thread.run_sync(find_kept_changes, self._blobs, old_branch, new_branch):
             self._recorder.append(change)
-        return count_kept_folders(left, present)
+        return count_kept_folders(old_branch, new_branch)
 
     async def _file_records(self, after: int) -> FileRecords:
         return await to_thread.run_sync(lambda: read_file_records(self._recorder.records_after(after)))

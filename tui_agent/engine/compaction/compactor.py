@@ -64,16 +64,16 @@ from tui_agent.units import format_percent, format_tokens
 CompactionCause: TypeAlias = Literal["limit", "user", "overflow"]
 
 CHARS_PER_TOKEN: Final = 4.0
-MIN_FREED_SHARE: Final = 0.10
+MIN_FREED_FRACTION: Final = 0.10
 """Minimum fraction of the context's tokens that a compaction must free to be successful."""
-MIN_OFFLOAD_SHARE: Final = 0.25
+MIN_OFFLOAD_FRACTION: Final = 0.25
 """Minimum fraction of the window that offloading must free. If it frees less, a summary is made instead."""
 # Less is not worth the loss of the provider's cache.
 MAX_FAILURES: Final = 2
 HISTORY_SECTIONS: Final[frozenset[SectionName]] = frozenset(
     ("packed_context", "mentions", "tool_results", "recent_observations")
 )
-MAX_SUMMARY_SHARE: Final = 0.20
+MAX_SUMMARY_FRACTION: Final = 0.20
 """Maximum size of a summary written by the model, as a fraction of the window."""
 MAX_TRIES: Final = 3
 """Maximum number of tries for a summary that fits. Each try is shorter than the last."""
@@ -83,8 +83,8 @@ FRAME_TOKENS: Final = 60
 """Estimated size of a summary request without its prompt and messages, in tokens."""
 ASSUMED_WINDOW: Final = 32_000
 """If the model's window is unknown, it is assumed to have at least this many tokens."""
-INPUT_SHARE: Final = 0.9
-"""Share of the window that a summary request and its answer use."""
+SUMMARY_REQUEST_FRACTION: Final = 0.9
+"""Fraction of the window that a summary request and its answer use."""
 GIVE_UP_HINT: Final = "Tell /compact what to focus on, choose a model with a larger window (/model), or start a new session (/new)."
 LARGER_WINDOW_HINT: Final = "Choose a model with a larger window (/model), or start a new session with /new."
 LONG_TEXT_HINT: Final = "Put a long text into a file and mention it with @path. /undo removes the message."
@@ -147,7 +147,7 @@ class Compactor:
             is_near = needed >= compact_from
             is_last_way = is_near and (self._summaries_are_suspended() or not limits.compact_at)
             # Without a summary afterwards, even little room is worth the loss of the provider's cache.
-            least = MIN_FREED_SHARE if is_last_way else MIN_OFFLOAD_SHARE
+            least = MIN_FREED_FRACTION if is_last_way else MIN_OFFLOAD_FRACTION
             freed = self._offload.offload(needed, window, per_char, least, include_newest_reads=is_near)
         if freed:
             self._check_loop()
@@ -222,7 +222,7 @@ class Compactor:
         """
         learnt = self._learnt_window
         window = learnt.effective_window(0 if self._model is None else self._model.window)
-        accepted = (learnt.accepted + MAX_SUMMARY_TOKENS) / INPUT_SHARE
+        accepted = (learnt.accepted + MAX_SUMMARY_TOKENS) / SUMMARY_REQUEST_FRACTION
         return window if window or known else max(ASSUMED_WINDOW, round(accepted))
 
     async def compact(
@@ -296,7 +296,7 @@ class Compactor:
         )
         if room.cut:
             room = replace(room, room=self._cut_size.limit_chars(room.room, self._cut_limit()))
-        too_long = round(MAX_SUMMARY_SHARE * window / per_char)
+        too_long = round(MAX_SUMMARY_FRACTION * window / per_char)
         story, request, fault = await self._ask_summary(old_messages, focus, window, per_char, too_long)
         if fault:
             story = await to_thread.run_sync(
@@ -330,7 +330,7 @@ class Compactor:
         )
         if self._breaker.record_summary(after, last, window):
             self._warn_tight(smaller, window)
-        elif before - after < MIN_FREED_SHARE * before:
+        elif before - after < MIN_FREED_FRACTION * before:
             self._give_up(f"The summary freed only {format_percent(1 - after / before)} of the context.")
         return True
 
@@ -403,7 +403,9 @@ class Compactor:
         if self._failures >= MAX_FAILURES:
             return "", None, "it failed twice in this turn"
         answer = min(MAX_SUMMARY_TOKENS, max(256, window // 8))
-        max_chars = max(500, round((window * INPUT_SHARE - answer) / per_char) - len(prompt + focus) - 400)
+        max_chars = max(
+            500, round((window * SUMMARY_REQUEST_FRACTION - answer) / per_char) - len(prompt + focus) - 400
+        )
 
         def count_tokens(text: str) -> int:
             return tokens.to_model_tokens(tokens.count(text), model)

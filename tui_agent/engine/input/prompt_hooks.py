@@ -28,7 +28,7 @@ from tui_agent.units import format_bytes
 
 MessageT = TypeVar("MessageT", UserMessageReceived, UserSteered)
 CHARS_PER_TOKEN = 4
-MAX_WINDOW_SHARE = 0.25
+MAX_MENTIONS_FRACTION = 0.25
 """Maximum size of all mentions of one message, as a fraction of the model's window."""
 
 
@@ -77,7 +77,7 @@ class PromptHooks:
             servers=self._mentionable_servers(message),
             read_resource=self._read_resource,
             room=min(
-                round(window * MAX_WINDOW_SHARE * CHARS_PER_TOKEN) or MAX_ALL_MENTIONS_CHARS,
+                round(window * MAX_MENTIONS_FRACTION * CHARS_PER_TOKEN) or MAX_ALL_MENTIONS_CHARS,
                 MAX_ALL_MENTIONS_CHARS,
             ),
         )

@@ -18,7 +18,7 @@ MIN_FILES = 8
 """A repository map is sent only for workspaces with at least this many files."""
 MAX_QUERY_CHARS = 2000
 """Maximum characters of a query for a repository map (the start of the user's message)."""
-WINDOW_SHARE = 0.04
+MAP_WINDOW_FRACTION = 0.04
 """Maximum size of a repository map as a fraction of the model's window."""
 MIN_TOKENS = 100
 MAX_WAIT_S = 3.0
@@ -125,7 +125,7 @@ def _record_map(rendered: api.RenderedMap, query: str, emit: Callable[[Payload],
 
 def _limit_tokens(max_tokens: int, window: int) -> int:
     """Return the maximum number of tokens in a repository map: `max_tokens`, or fewer for a small `window` (0: unknown)."""
-    return min(max_tokens, max(MIN_TOKENS, round(window * WINDOW_SHARE))) if window else max_tokens
+    return min(max_tokens, max(MIN_TOKENS, round(window * MAP_WINDOW_FRACTION))) if window else max_tokens
 
 
 def _is_enabled(settings: SessionSettings) -> bool:

@@ -43,15 +43,15 @@ from tui_agent.protocol.settings import AgentState, SessionSettings
 
 DEFAULT_MAX_OUTPUT = 8192
 """Maximum tokens of an answer if neither the model's limit nor its window is known."""
-ANSWER_SHARE = 4
-"""If a model's output limit is unknown, an answer can have at most window / `ANSWER_SHARE` tokens."""
+ANSWER_WINDOW_DIVISOR = 4
+"""If a model's output limit is unknown, an answer can have at most window / `ANSWER_WINDOW_DIVISOR` tokens."""
 MAX_OVERFLOW_RETRIES = 5
 """Maximum number of attempts to shorten a request after the provider refused it as too long."""
 UNSENT = RequestId("")
 """Id of a request that is only measured and not sent."""
 MIN_MESSAGES_FOR_THREAD = 20
 """From this number of new messages on, tokens are counted in a thread."""
-EXACT_COUNT_TOKENS, EXACT_COUNT_SHARE = 16_000, 4
+EXACT_COUNT_TOKENS, EXACT_COUNT_WINDOW_DIVISOR = 16_000, 4
 """Limits for the exact counting of tokens: a number of tokens, and a divisor of the model's window.
 
 From the lower limit on, a request's tokens are counted exactly. The tokens of smaller requests are estimated, because
@@ -354,13 +354,13 @@ class ModelCaller:
 
 
 def _default_max_tokens(window: int) -> int:
-    share = window // ANSWER_SHARE if window else DEFAULT_MAX_OUTPUT
+    share = window // ANSWER_WINDOW_DIVISOR if window else DEFAULT_MAX_OUTPUT
     return min(DEFAULT_MAX_OUTPUT, max(MIN_ANSWER_TOKENS, share))
 
 
 def _tokens_to_count_exactly(packing: RequestInput) -> int:
     window = packing.learnt.effective_window(packing.model.window)
-    return min(EXACT_COUNT_TOKENS, window // EXACT_COUNT_SHARE) if window else EXACT_COUNT_TOKENS
+    return min(EXACT_COUNT_TOKENS, window // EXACT_COUNT_WINDOW_DIVISOR) if window else EXACT_COUNT_TOKENS
 
 
 def _answer_tokens(packing: RequestInput, packed: PackedRequest) -> int:

@@ -29,7 +29,7 @@ MAX_RESULT_BYTES, MAX_READ_BYTES, MIN_RESULT_BYTES = 24_000, 60_000, 2_000
 A small window lowers the two limits, but not below `MIN_RESULT_BYTES`.
 """
 _CHARS_PER_TOKEN = 4
-_PREVIEW_SHARE = 2 / 3
+_PREVIEW_FRACTION = 2 / 3
 _MARGIN = 256
 
 
@@ -79,7 +79,7 @@ def _offload(result: ToolResult, tool: str, limit: int, size: int, blobs: Blobs)
     artifact = None if "artifact_id" in result.data else _artifact(tool, full_output, blobs)
     identity = "" if artifact is None else artifact.id
     if size > limit:
-        size_shown = round(limit * _PREVIEW_SHARE)
+        size_shown = round(limit * _PREVIEW_FRACTION)
         preview = head_and_tail(text, max_bytes=size_shown, max_lines=MAX_LINES, artifact=identity)
         others = (part for part in content if not isinstance(part, TextContent))  # for example images
         content = (TextContent(text=preview.text), *others)

@@ -69,11 +69,12 @@ class Elicitation:
 
     async def answer(self, params: types.ElicitRequestParams) -> types.ElicitResult:
         """Return the user's answer to a question of the server."""
+        # The question does not name its call: take the newest one.
         call = self._calls[-1] if self._calls else None
         if call is None or call.ask is None:
             return types.ElicitResult(action="decline")
         result = types.ElicitResult(action="cancel")
-        call.limit.deadline = math.inf
+        call.limit.deadline = math.inf  # the time until the user answers does not count
         with anyio.CancelScope() as question:
             call.questions.append(question)
             try:
