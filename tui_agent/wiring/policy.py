@@ -28,8 +28,7 @@ def build_policy(
 ) -> tuple[RulePolicy, list[PluginFailed]]:
     """Build the policy from the rules and program tables.
 
-    Return the policy, and an event for each plugin with a refused program table. Raise `ConfigError` if a file
-    of the
+    Return the policy, and an event for each plugin with a refused program table. Raise `ConfigError` if a file of the
     user or project is wrong.
     """
     catalog, refused = load_catalog(base, tables)

@@ -31,6 +31,7 @@ from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.mcp.servers import McpServers
 from tui_agent.models.factory import ModelFactory
+from tui_agent.plugin_host.error_text import unwrap_group
 from tui_agent.plugin_host.load_records import LoadRecords
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.plugin_host.watch import time_saved, watch_file, watch_plugins
@@ -128,14 +129,7 @@ async def open_session(
                     await opened.aclose()
                 group.cancel_scope.cancel()
     except BaseExceptionGroup as errors:
-        raise _unwrap_single(errors) from None
-
-
-def _unwrap_single(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    inner = group.exceptions
-    if len(inner) != 1:
-        return group
-    return _unwrap_single(inner[0]) if isinstance(inner[0], BaseExceptionGroup) else inner[0]
+        raise unwrap_group(errors) from None
 
 
 async def _open(
@@ -331,25 +325,12 @@ def _record_start(
             without=base.options.without,
         )
     else:
-        _resume(base, models, recorder, log, past, run, workspace, settings)
+        _repeat_start(recorder, workspace, settings)
+        askable = log.blobs if base.options.is_attended else None
+        resume_session(recorder, run, past.records, log.repair, askable)
+        apply_fork_changes(base, models, recorder)
+        apply_options(base, recorder, settings)  # last: the options of this start win over the fork's changes
     return run, lost
-
-
-def _resume(
-    base: StartupContext,
-    models: ModelFactory,
-    recorder: Recorder,
-    log: SessionLog,
-    past: UnfinishedHistory,
-    run: RunStarted,
-    workspace: Path,
-    settings: SessionSettings,
-) -> None:
-    _repeat_start(recorder, workspace, settings)
-    askable = log.blobs if base.options.is_attended else None
-    resume_session(recorder, run, past.records, log.repair, askable)
-    apply_fork_changes(base, models, recorder)
-    apply_options(base, recorder, settings)
 
 
 def _hook_facts(log: SessionLog, env: Environment) -> JsonMap:

@@ -57,8 +57,7 @@ def _resolve(
 def apply_fork_changes(base: StartupContext, models: ModelFactory, recorder: Recorder) -> None:
     """Apply the fork's own model and context mode.
 
-    A model on the command line takes precedence. Raise `ConfigError` for an unusable model, unless the client
-    lets the
+    A model on the command line takes precedence. Raise `ConfigError` for an unusable model, unless the client lets the
     user choose another one.
     """
     change, known = recorder.state.fork_changes, recorder.state.settings
