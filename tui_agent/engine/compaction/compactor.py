@@ -11,7 +11,6 @@ from typing import Final, Literal, TypeAlias
 from anyio import to_thread
 
 from tui_agent.context.assembly import PackedRequest
-from tui_agent.context.budgets import Room
 from tui_agent.context.instructions import RULES_LABEL
 from tui_agent.context.summary.compaction_limits import chars_of, summary_cut
 from tui_agent.context.summary.facts import Facts
@@ -31,24 +30,22 @@ from tui_agent.context.summary.summary import (
     needed_chars,
     story_from_record,
     total_chars,
-    transcript_within,
 )
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.compaction.circuit_breaker import TIGHT_HINT, CompactionBreaker
 from tui_agent.engine.compaction.commands import Measure
 from tui_agent.engine.compaction.offload import OutputOffloader, available_text
+from tui_agent.engine.compaction.summariser import MAX_SUMMARY_TOKENS, SUMMARY_REQUEST_FRACTION, Summariser
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.hooks import Hooks
-from tui_agent.engine.open_calls import close_unused_calls
 from tui_agent.engine.tools.large_results import cut_record
-from tui_agent.errors import AgentLoopDetected, ConfigError, ContextOverflow, ModelError
+from tui_agent.errors import AgentLoopDetected, ContextOverflow
 from tui_agent.folds.context.memory import block_items
 from tui_agent.folds.context.meter import COMPACT_FRACTION, compaction_threshold
 from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW, InferredWindow
 from tui_agent.folds.session.view import COMPACTING_REASON
-from tui_agent.ports.agent import AskModel, ModelQuery
-from tui_agent.ports.model import ModelReply
-from tui_agent.protocol.base import COMPACTION_AGENT, MAIN_AGENT, AgentId, JsonMap, RequestId
+from tui_agent.ports.agent import AskModel
+from tui_agent.protocol.base import MAIN_AGENT, AgentId, JsonMap
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextStuck,
@@ -57,7 +54,6 @@ from tui_agent.protocol.events.context import (
     Truncation,
 )
 from tui_agent.protocol.messages import Message, SummaryMessage, UserMessage
-from tui_agent.protocol.parts import TextContent, text_previews, tool_calls
 from tui_agent.protocol.settings import AgentState, ModelInfo
 from tui_agent.units import format_percent, format_tokens
 
@@ -69,22 +65,13 @@ MIN_FREED_FRACTION: Final = 0.10
 MIN_OFFLOAD_FRACTION: Final = 0.25
 """Minimum fraction of the window that offloading must free. If it frees less, a summary is made instead."""
 # Less is not worth the loss of the provider's cache.
-MAX_FAILURES: Final = 2
 HISTORY_SECTIONS: Final[frozenset[SectionName]] = frozenset(
     ("packed_context", "mentions", "tool_results", "recent_observations")
 )
-MAX_SUMMARY_FRACTION: Final = 0.20
-"""Maximum size of a summary written by the model, as a fraction of the window."""
 MAX_TRIES: Final = 3
 """Maximum number of tries for a summary that fits. Each try is shorter than the last."""
-MAX_SUMMARY_TOKENS: Final = 4_096
-"""Maximum tokens of a summary that the model writes."""
-FRAME_TOKENS: Final = 60
-"""Estimated size of a summary request without its prompt and messages, in tokens."""
 ASSUMED_WINDOW: Final = 32_000
 """If the model's window is unknown, it is assumed to have at least this many tokens."""
-SUMMARY_REQUEST_FRACTION: Final = 0.9
-"""Fraction of the window that a summary request and its answer use."""
 GIVE_UP_HINT: Final = "Tell /compact what to focus on, choose a model with a larger window (/model), or start a new session (/new)."
 LARGER_WINDOW_HINT: Final = "Choose a model with a larger window (/model), or start a new session with /new."
 LONG_TEXT_HINT: Final = "Put a long text into a file and mention it with @path. /undo removes the message."
@@ -106,16 +93,15 @@ class Compactor:
         self._measure = measure
         self._states = states
         self._agent = agent
-        self._ask = ask
         self._hooks = Hooks(parts)
         self._offload = OutputOffloader(parts, agent)
         self._turn_number = -1
         self._gave_up = False
         """True if this turn makes no further attempt at automatic compaction."""
-        self._failures = 0
         self._breaker = CompactionBreaker(parts.recorder, agent)
         self._cut_size = CutLength()
         self._resolve_text = partial(available_text, parts.blobs)
+        self._summariser = Summariser(parts, ask, self._resolve_text, self._report_failures)
 
     async def make_room(self, packed: PackedRequest, answer: int) -> bool:
         """Compact the history if the next request does not fit in the window. Return True if the history changed.
@@ -186,7 +172,8 @@ class Compactor:
     def _begin_turn(self) -> None:
         turn = self._parts.recorder.state.turn
         if turn != self._turn_number:
-            self._turn_number, self._gave_up, self._failures = turn, False, 0
+            self._turn_number, self._gave_up = turn, False
+            self._summariser.begin_turn()
             self._breaker.begin_turn()
 
     def _check_loop(self) -> None:
@@ -296,8 +283,9 @@ class Compactor:
         )
         if room.cut:
             room = replace(room, room=self._cut_size.limit_chars(room.room, self._cut_limit()))
-        too_long = round(MAX_SUMMARY_FRACTION * window / per_char)
-        story, request, fault = await self._ask_summary(old_messages, focus, window, per_char, too_long)
+        story, request, fault = await self._summariser.ask(
+            old_messages, focus, window, per_char, self._model_name
+        )
         if fault:
             story = await to_thread.run_sync(
                 partial(story_from_record, old_messages, room.story, self._resolve_text)
@@ -395,47 +383,9 @@ class Compactor:
             changed=state.written_paths if self._agent == MAIN_AGENT else (),
         )
 
-    async def _ask_summary(
-        self, messages: Sequence[Message], focus: str, window: int, per_char: float, room: int
-    ) -> tuple[str, RequestId | None, str]:
-        """Ask the model to summarise these messages."""
-        prompt, tokens, model = self._parts.compaction_limits.prompt, self._parts.tokens, self._model_name
-        if self._failures >= MAX_FAILURES:
-            return "", None, "it failed twice in this turn"
-        answer = min(MAX_SUMMARY_TOKENS, max(256, window // 8))
-        max_chars = max(
-            500, round((window * SUMMARY_REQUEST_FRACTION - answer) / per_char) - len(prompt + focus) - 400
-        )
-
-        def count_tokens(text: str) -> int:
-            return tokens.to_model_tokens(tokens.count(text), model)
-
-        available = Room.for_window(window, answer).tokens or max_chars
-        max_tokens = available - count_tokens(prompt + focus) - FRAME_TOKENS
-        render = partial(transcript_within, messages, max_chars, self._resolve_text, count_tokens, max_tokens)
-        transcript = await to_thread.run_sync(render)
-        emphasis = f"\n\nThe user wants the summary to focus on this:\n{focus}" if focus else ""
-        text = f"Summarise this part of the session:\n\n<session>\n{transcript}\n</session>{emphasis}"
-        message = UserMessage(content=(TextContent(text=text),))
-        try:
-            reply = await self._ask(
-                ModelQuery(messages=(message,), system=prompt, tools=(), max_tokens=answer)
-            )
-        except (ModelError, ContextOverflow, ConfigError) as error:
-            return self._record_failure(error.message)
-        close_unused_calls(self._parts.recorder, COMPACTION_AGENT)
-        story, fault = check_summary(reply, room)
-        if fault:
-            return self._record_failure(fault)
-        self._failures = 0
-        return story, reply.request_id, ""
-
-    def _record_failure(self, fault: str) -> tuple[str, None, str]:
-        self._failures += 1
-        if self._failures == MAX_FAILURES:
-            message = "The model failed twice to summarise. Until this turn ends, summaries are made from the log without the model."
-            self._record_stuck(message, "Choose another model with /model.", automatic=True)
-        return "", None, fault.rstrip(".")
+    def _report_failures(self) -> None:
+        message = "The model failed twice to summarise. Until this turn ends, summaries are made from the log without the model."
+        self._record_stuck(message, "Choose another model with /model.", automatic=True)
 
     def _give_up(self, message: str, hint: str = GIVE_UP_HINT) -> Literal[False]:
         """Record the reason, and prevent automatic compaction until the turn ends."""
@@ -487,15 +437,3 @@ class CutLength:
         chars = min(self._chars, room) if limit == self._limit and self._chars else room
         self._chars, self._limit = chars, limit
         return chars
-
-
-def check_summary(reply: ModelReply, max_chars: int) -> tuple[str, str]:
-    """Return (summary, "") for a usable summary of at most `max_chars` characters, otherwise ("", fault)."""
-    summary = "\n".join(text_previews(reply.parts)).strip()
-    if reply.finish == "refusal":
-        return "", "it refused"
-    if tool_calls(reply.parts) or not summary:
-        return "", "it gave no summary"
-    if reply.finish == "length" or len(summary) > max_chars:
-        return "", "its summary was too long"
-    return summary, ""
