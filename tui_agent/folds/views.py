@@ -29,7 +29,7 @@ from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
-from tui_agent.protocol.base import MAIN_AGENT, Payload, SessionId, text_preview
+from tui_agent.protocol.base import MAIN_AGENT, LongText, Payload, SessionId
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record, find_payload
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, CheckpointRestoreStarted
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
@@ -138,7 +138,7 @@ class Views:
         self.plugins: dict[str, PluginLoaded | PluginFailed] = {}
         self.faults: dict[tuple[str, str], FoldFault] = {}
         """The first error of each fold in each kind of event: (name of the fold, kind of event) → error."""
-        self.prompts: list[tuple[int, str]] = []
+        self.prompts: list[tuple[int, LongText]] = []
         """The user's messages and `!` commands to add to the prompt's history, as (event number, text)."""
         self.seq = -1
         self.last_kind = ""
@@ -297,7 +297,7 @@ class Views:
             case UserShellStarted():
                 self.prompts.append((seq, f"{'!!' if payload.hidden else '!'}{payload.command}"))
             case UserMessageReceived() | UserSteered():
-                self.prompts.append((seq, payload.command or text_preview(payload.text)))
+                self.prompts.append((seq, payload.command or payload.text))
             case _:
                 pass
 

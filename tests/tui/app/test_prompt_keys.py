@@ -10,7 +10,7 @@ from textual import events
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.config.options import SessionOptions
-from tui_agent.protocol.base import RequestId
+from tui_agent.protocol.base import BlobText, RequestId
 from tui_agent.protocol.commands import (
     Interrupt,
     Queue,
@@ -74,6 +74,20 @@ async def test_the_next_start_finds_what_was_sent_each_once_also_after_an_undo()
         history = driven.app.prompt.editor.history_of_messages
         await driven.until(lambda: history.load() == sent)
         assert history.path is not None and len(history.path.read_text().splitlines()) == 4
+
+
+async def test_a_long_message_is_recalled_whole_also_at_the_next_start() -> None:
+    message = "\n".join(f"line {number} of a long message" for number in range(400))
+    blob = BlobText(blob_sha256="a" * 64, preview=message[:1_024], size=len(message))
+    session = FakeSession(golden("night_shift"))
+    session.blobs[blob.blob_sha256] = message.encode()
+    async with open_app(session=session) as driven:
+        history = driven.app.prompt.editor.history_of_messages
+        session.feed(UserMessageReceived(text=blob), UserSteered(text="and the docs"))
+        await driven.until(lambda: history.load() == [message, "and the docs"])
+        await driven.press("up", "up")
+        assert driven.app.prompt.editor.text == message
+        assert history.search("399") == [message]
 
 
 async def burst(driven: Driven, *reads: str) -> None:

@@ -178,6 +178,17 @@ def test_the_history_file_is_private_and_damage_in_it_is_passed_over(tmp_path: P
     assert history.load() == ["first\nline", "second"]
 
 
+def test_a_huge_history_file_is_loaded_from_its_end_and_no_message_is_cut(tmp_path: Path) -> None:
+    history = History(tmp_path / "prompts.jsonl")
+    message = "a\u2028" + "long message " * 10_000
+    history.store([f"{number} {message}" for number in range(60)])
+    loaded = history.load()
+    assert loaded[-1] == f"59 {message}" and 10 < len(loaded) < 60
+    assert loaded == [f"{number} {message}" for number in range(60 - len(loaded), 60)]
+    history.add(message)
+    assert history.older_message("") == message
+
+
 @given(st.text(st.characters(codec="utf-8"), max_size=6000))
 def test_a_folded_paste_expands_to_itself(text: str) -> None:
     chips = Chips()

@@ -3,11 +3,15 @@
 Invariant: an unsent message is on disk within `DRAFT_S` seconds of the last key.
 """
 
+import asyncio
 import hashlib
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from tui_agent.ports.session import AppSession, read_text_or_preview
+from tui_agent.protocol.base import LongText
 from tui_agent.tui.context import AppContext
 
 DRAFT_S = 0.3
@@ -102,18 +106,29 @@ class DraftKeeper:
         self._draft: DraftFile | None = None
         self._early_draft: DraftFile | None = None
         self._draft_planned = False
+        self._history_lock = asyncio.Lock()
+        """Keeps the messages in order while long texts are read."""
         self._has_warned = False
         """True after a warning about an unsaved draft."""
 
     def take_prompts(self) -> None:
         """Add the messages from the session's log to the prompt's history. Append new messages to the history file too."""
-        prompts, self._context.views.prompts = self._context.views.prompts, []
+        session, prompts = self._context.session, self._context.views.prompts
+        if session is not None and prompts:
+            self._context.views.prompts = []
+            self._context.worker(self._add_prompts(session, prompts, self._context.seen_seq), "history")
+
+    async def _add_prompts(
+        self, session: AppSession, prompts: Sequence[tuple[int, LongText]], seen_seq: int
+    ) -> None:
         history = self._context.editor.history_of_messages
-        for _, text in prompts:
-            history.add(text)
-        new = [text for seq, text in prompts if seq > self._context.seen_seq]
-        if new:
-            self._app.run_worker(lambda: history.store(new), thread=True, exit_on_error=False)
+        async with self._history_lock:
+            texts = [(seq, await read_text_or_preview(session, text)) for seq, text in prompts]
+            for _, text in texts:
+                history.add(text)
+            new = [text for seq, text in texts if seq > seen_seq]
+            if new:
+                await asyncio.to_thread(history.store, new)
 
     def schedule_save(self) -> None:
         """Save the unsent message `DRAFT_S` seconds from now, unless a save is already scheduled."""
@@ -161,7 +176,9 @@ class DraftKeeper:
         except OSError as fault:
             self._warn_not_saved(fault)
         else:
-            self._has_warned = False
+            self._history_lock = asyncio.Lock()
+        """Keeps the messages in order while long texts are read."""
+        self._has_warned = False
         if has_folder and self._early_draft is not None:
             with suppress(OSError):  # A leftover draft does little harm: it is offered once more.
                 self._early_draft.save("")

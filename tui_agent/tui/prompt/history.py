@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 MAX_MESSAGES = 1000
-MAX_MESSAGE_LENGTH = 8_000
+MAX_LOADED_BYTES = 4 * 1024 * 1024
+"""Maximum number of bytes to load from the end of the history file. Messages in it are never cut."""
 
 
 class History:
@@ -29,11 +30,14 @@ class History:
         if self.path is None:
             return []
         try:
-            lines = self.path.read_text(encoding="utf-8").splitlines()[-MAX_MESSAGES:]
-        except (OSError, UnicodeDecodeError):
+            with self.path.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - MAX_LOADED_BYTES))
+                lines = file.read().split(b"\n")
+        except OSError:
             return []
         texts: list[str] = []
-        for line in lines:
+        for line in lines[-MAX_MESSAGES:]:
             try:
                 text = json.loads(line)
             except ValueError:
@@ -49,7 +53,6 @@ class History:
     def add(self, text: str) -> None:
         """Add a message as the newest one, and remove an equal older message."""
         self._index = None
-        text = text[:MAX_MESSAGE_LENGTH]
         if text.strip():
             self.entries = [*(entry for entry in self.entries if entry != text), text][-MAX_MESSAGES:]
 
@@ -57,7 +60,7 @@ class History:
         """Append messages to the history file. Blocks, so call it in a thread."""
         if self.path is None:
             return
-        lines = [json.dumps(text[:MAX_MESSAGE_LENGTH], ensure_ascii=False) + "\n" for text in texts]
+        lines = [json.dumps(text, ensure_ascii=False) + "\n" for text in texts]
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # O_APPEND, because several sessions can add messages at the same time.
