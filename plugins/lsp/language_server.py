@@ -68,8 +68,8 @@ class LanguageServerTool(api.BaseTool):
         """Remember a changed file. The servers are notified before the next question to them."""
         payload = event.payload
         if isinstance(payload, api.FileChanged) and self._servers and len(self._changes) < MAX_CHANGES:
-            gone, new = payload.after is None, payload.before is None
-            self._changes[payload.path] = _DELETED if gone else _CREATED if new else _CHANGED
+            is_deleted, is_new = payload.after is None, payload.before is None
+            self._changes[payload.path] = _DELETED if is_deleted else _CREATED if is_new else _CHANGED
 
     def target(self, args: LanguageServerArgs) -> str:
         """Return the action and its symbol or path; for a rename, also the new name."""
@@ -120,7 +120,7 @@ class LanguageServerTool(api.BaseTool):
             items = await self._ask(args, ctx, lambda server: server.diagnose(content))
             return describe_diagnostics(content.path, items)
         position = find_position(content.text, args.symbol, args.line)
-        more = {"context": {"includeDeclaration": True}} if args.action == "references" else {}
+        options = {"context": {"includeDeclaration": True}} if args.action == "references" else {}
         is_loading = False
 
         async def ask(server: LanguageServer) -> Any:
@@ -128,7 +128,7 @@ class LanguageServerTool(api.BaseTool):
             if args.action == "references":
                 await server.settle(content)
             server.open_document(content)
-            answer = await server.ask(args.action, content.path, position, **more)
+            answer = await server.ask(args.action, content.path, position, **options)
             is_loading = server.is_loading
             return answer
 

@@ -184,14 +184,14 @@ class LanguageServer:
                 self.open_document(content)
                 self.close_document()
 
-    async def ask(self, method: str, path: str, position: Mapping[str, int], **more: object) -> Any:
+    async def ask(self, method: str, path: str, position: Mapping[str, int], **options: object) -> Any:
         """Return the server's answer to a question about a position in a file.
 
         Raise the errors of `Connection.request`.
         """
         document = {"uri": self.uri(path)}
         return await self.connection.request(
-            f"textDocument/{method}", {"textDocument": document, "position": position, **more}
+            f"textDocument/{method}", {"textDocument": document, "position": position, **options}
         )
 
     async def diagnose(self, content: api.FileContent) -> Sequence[Any] | None:

@@ -241,10 +241,10 @@ def format_count(count: int, noun: str, plural: str = "") -> str:
     return f"{format_number(count)} {noun if count == 1 else plural or noun + 's'}"
 
 
-def list_first(names: Sequence[str], most: int) -> str:
-    """Return the first `most` names and the number of further names, e.g. `a, b and 3 more`."""
-    listed = ", ".join(names[:most])
-    return listed if len(names) <= most else f"{listed} and {len(names) - most} more"
+def list_first(names: Sequence[str], max_names: int) -> str:
+    """Return the first `max_names` names and the number of further names, e.g. `a, b and 3 more`."""
+    listed = ", ".join(names[:max_names])
+    return listed if len(names) <= max_names else f"{listed} and {len(names) - max_names} more"
 
 
 def clip_line(text: str, max_chars: int) -> str:

@@ -104,8 +104,8 @@ async def run_turn(
     follower = session.follow(after)
     try:
         outcome = await _follow_turn(session, follower, turn)
-        while after_turn is not None and (more := await after_turn(session, outcome)) is not None:
-            turn.begin_next(_submit(session, more))
+        while after_turn is not None and (next_start := await after_turn(session, outcome)) is not None:
+            turn.begin_next(_submit(session, next_start))
             outcome = await _follow_turn(session, follower, turn)
         await session.aclose()
         while batch := await follower.next_batch():

@@ -80,9 +80,11 @@ class RecordedResults:
                 self._before[payload.call_id] = between - {("tool.finished", payload.call_id)}
                 # A tool's events are recorded right before its result. Of the events that change files, only those with
                 # the id of this call are used.
-                own = [event for event in loose if getattr(event, "call_id", None) in (None, payload.call_id)]
-                loose = [event for event in loose if event not in own]
-                self._results[payload.call_id] = _build_result(payload, own)
+                call_events = [
+                    event for event in loose if getattr(event, "call_id", None) in (None, payload.call_id)
+                ]
+                loose = [event for event in loose if event not in call_events]
+                self._results[payload.call_id] = _build_result(payload, call_events)
             elif running and not payload.kind.startswith(ENGINE_KINDS):
                 loose.append(payload)
 

@@ -149,10 +149,10 @@ class RemoteSession:
         await self._is_held.wait()
         return self._held
 
-    def _allow_reading(self, held: LockedNote) -> None:
-        """Let followers read the log file up to the event `held.last_seq`, even if the session is not open yet."""
+    def _allow_reading(self, position: LockedNote) -> None:
+        """Let followers read the log file up to the event `position.last_seq`, even if the session is not open yet."""
         if self._opened is None:
-            self._kept_from = max(self._kept_from, held.last_seq + 1)
+            self._kept_from = max(self._kept_from, position.last_seq + 1)
 
     async def load_outline(self) -> tuple[int, SnapshotOutline] | None:
         """Return (number of the last cached event, outline of the session state then).
@@ -197,8 +197,8 @@ class RemoteSession:
     async def folder(self) -> Path | None:
         """Wait until the session's folder is known, and return it. Return None if the engine failed to lock the
         session."""
-        held = await self.wait_until_readable()
-        return None if held is None else Path(held.folder)
+        position = await self.wait_until_readable()
+        return None if position is None else Path(position.folder)
 
     def records_after(self, seq: int, limit: int) -> Sequence[Record]:
         """Return up to `limit` records after `seq` from memory."""

@@ -44,9 +44,9 @@ class Ablation:
             kind, _, name = unknown[0].partition(":")
             known = sorted(name for name in self._known if name.startswith(f"{kind}:"))
             near = get_close_matches(name, [name.partition(":")[2] for name in known], n=2)
-            meant = f"Did you mean {' or '.join(f'{kind}:{name}' for name in near)}? " if near else ""
+            suggestion = f"Did you mean {' or '.join(f'{kind}:{name}' for name in near)}? " if near else ""
             raise ConfigError(
-                f"There is no {unknown[0]!r}.", hint=f"{meant}Known: {', '.join(known) or 'none'}."
+                f"There is no {unknown[0]!r}.", hint=f"{suggestion}Known: {', '.join(known) or 'none'}."
             )
         missing = sorted(name for name in allowed or () if name not in tools and not name.startswith("mcp_"))
         if missing:

@@ -96,8 +96,8 @@ def load_rules(base: StartupContext) -> tuple[Rule, ...]:
 
     Raise `ConfigError` with the file and the rule if a rule is wrong.
     """
-    paths, own = base.config.paths, base.config.project
-    trusted = None if own is None else own.read_own(RULES_FILE)
+    paths, project = base.config.paths, base.config.project
+    trusted = None if project is None else project.read_own(RULES_FILE)
     return all_rules(paths.config_dir / RULES_FILE, paths.project / PROJECT_FOLDER / RULES_FILE, trusted)
 
 
@@ -105,9 +105,9 @@ def load_catalog(
     base: StartupContext, tables: Sequence[OfferedPolicyTable] = ()
 ) -> tuple[Catalog, list[PluginFailed]]:
     """Load all program tables; return their catalog, and an event for each plugin whose table was refused."""
-    paths, own = base.config.paths, base.config.project
+    paths, project = base.config.paths, base.config.project
     layers = _user_layer(paths.config_dir / PROGRAMS_FILE)
-    trusted = None if own is None else own.read_own(PROGRAMS_FILE)
+    trusted = None if project is None else project.read_own(PROGRAMS_FILE)
     if trusted is not None:
         layers.append(Layer("project", str(paths.project / PROJECT_FOLDER / PROGRAMS_FILE), trusted))
     refused = []

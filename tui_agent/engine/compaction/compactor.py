@@ -163,8 +163,10 @@ class Compactor:
         longest = max(map(chars_of, history), default=0) / CHARS_PER_TOKEN
         window = self._window()
         content = f"After compaction the request still contains: {describe_sections(sent.manifest.sections)}."
-        own = sum(section.tokens for section in sent.manifest.sections if section.name == "task_contract")
-        if longest < window / 2 or own < sent.manifest.total_tokens / 2:
+        message_tokens = sum(
+            section.tokens for section in sent.manifest.sections if section.name == "task_contract"
+        )
+        if longest < window / 2 or message_tokens < sent.manifest.total_tokens / 2:
             return ContextOverflow(error.message, hint=f"{content} {LARGER_WINDOW_HINT}")
         message = f"One message alone has about {format_tokens(longest)} tokens; the model's window is {format_tokens(window)}."
         return ContextOverflow(error.message, hint=f"{content} {message} {LONG_TEXT_HINT}")

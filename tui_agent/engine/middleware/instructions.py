@@ -125,14 +125,14 @@ def _differences(state: SessionStateView, present: LoadedInstructions) -> Iterat
     changed = [file for file in present.files if digests.get(file.path) != file.sha256]
     # A changed file must first leave the conversation before its new text can join.
     rejoining = tuple(file for file in changed if file.path in loaded.joined)
-    gone = (*(file.path for file in rejoining), *(path for path in loaded.joined if path not in order))
+    removed = (*(file.path for file in rejoining), *(path for path in loaded.joined if path not in order))
     in_prompt = tuple(file for file in changed if file.path not in loaded.joined)
     old_order, new_order = (
         [path for path in paths if path not in loaded.joined] for paths in (digests, order)
     )
-    if in_prompt or old_order != new_order or (present.notes != loaded.notes and not gone):
+    if in_prompt or old_order != new_order or (present.notes != loaded.notes and not removed):
         yield InstructionsLoaded(trigger="turn", files=in_prompt, order=order, notes=present.notes)
-    if gone:
+    if removed:
         yield InstructionsLoaded(
-            trigger="nested", files=rejoining, removed=gone, order=order, notes=present.notes
+            trigger="nested", files=rejoining, removed=removed, order=order, notes=present.notes
         )

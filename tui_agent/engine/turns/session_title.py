@@ -83,10 +83,10 @@ def title_from_answer(recorder: Recorder, message: UserMessageReceived | None) -
 def informative_sentence(text: str) -> str:
     """Return the first sentence or line that is long enough for a title; empty if there is none."""
     for sentence in _SENTENCE_BORDER.split(_LABEL_OR_COMMAND.sub(" ", text[:MAX_SEARCHED_CHARS])):
-        own = " ".join(_MENTION.sub("", sentence).split())
-        words = own.count(" ") + 1
-        is_long = words >= MIN_WORDS or (words == 2 and len(own) >= MIN_TWO_WORDS_CHARS)
-        if is_long and not (words <= MAX_GREETING_WORDS and _GREETING.match(own)):
+        plain_sentence = " ".join(_MENTION.sub("", sentence).split())
+        word_count = plain_sentence.count(" ") + 1
+        is_long = word_count >= MIN_WORDS or (word_count == 2 and len(plain_sentence) >= MIN_TWO_WORDS_CHARS)
+        if is_long and not (word_count <= MAX_GREETING_WORDS and _GREETING.match(plain_sentence)):
             named = _MENTION.sub(lambda mention: _file_name(mention[1] or mention[2]), sentence)
             return " ".join(named.split()).rstrip(".!:")
     return ""

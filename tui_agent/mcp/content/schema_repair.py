@@ -115,10 +115,10 @@ class _Repair:
             names = [name for name in _texts(node.get("required")) if name in properties]
             if names:
                 plain["required"] = [*dict.fromkeys(names)]
-        more = node.get("additionalProperties")
-        if isinstance(more, dict) and more:
-            plain["additionalProperties"] = self.repair(more, depth + 1, inside)
-        elif more is False and "properties" in plain and "patternProperties" not in node:
+        additional = node.get("additionalProperties")
+        if isinstance(additional, dict) and additional:
+            plain["additionalProperties"] = self.repair(additional, depth + 1, inside)
+        elif additional is False and "properties" in plain and "patternProperties" not in node:
             plain["additionalProperties"] = False
 
     def _repair_array(self, node: JsonMap, plain: JsonMap, depth: int, inside: tuple[str, ...]) -> None:
