@@ -232,6 +232,14 @@ async def test_secrets_binary_files_and_links_are_refused(tmp_path: Path) -> Non
     }
 
 
+async def test_a_hunk_with_an_added_secret_is_refused_without_blaming_the_user(tmp_path: Path) -> None:
+    async with told(tmp_path, shell(f"echo ghp_{'a1B2' * 9} >> a.txt"), say("Done.")) as bench:
+        place(tmp_path).write_text(OLD)
+        await turn(bench, "go")
+        reason, _ = await reject(bench, hunk(bench, 0))
+    assert reason == "a.txt cannot be reverted in part: these lines hold a secret or are not text."
+
+
 @pytest.mark.parametrize("codec", ["utf-16", "latin-1"])
 async def test_a_hunk_of_a_file_in_another_encoding_is_reverted_in_that_encoding(
     tmp_path: Path, codec: str

@@ -149,3 +149,21 @@ def test_a_removed_or_moved_secret_is_not_a_hidden_change(log: SessionLog) -> No
         assert (
             file_changed_event(log.blobs, stand(before, after.encode()), "command", None).hidden_changes == ()
         )
+
+
+@pytest.mark.parametrize(
+    ("middle_value", "new_value", "hidden_counts", "counts"),
+    [(ISSUED, ISSUED, [0, 0], (1, 1)), (OTHER, OTHER, [1, 0], (1, 1)), (ISSUED, OTHER, [0, 1], (1, 1))],
+)
+def test_a_change_after_a_recorded_change_counts_no_line_whose_secret_is_the_same(
+    log: SessionLog, middle_value: str, new_value: str, hidden_counts: list[int], counts: tuple[int, int]
+) -> None:
+    values = (ISSUED, middle_value, new_value)
+    before, middle, after = (
+        FIXTURE.format(value, number).encode() for number, value in enumerate(values, start=1)
+    )
+    recorded = file_changed_event(log.blobs, stand(before, middle), "agent", None)
+    event = file_changed_event(log.blobs, stand(before, after), "human", None, recorded)
+    assert (event.before, event.disk_sha256_before) == (recorded.after, sha(middle))
+    assert [len(change.hidden_changes) for change in (recorded, event)] == hidden_counts
+    assert (event.added, event.removed) == counts

@@ -177,25 +177,30 @@ def file_changed_event(
 
     `recorded`: the file's newest recorded change since the last checkpoint. The event covers only later changes.
     """
-    before, after = _content_before(blobs, file, recorded), file.after
-    old = None if before is None else blobs.put_file(before)
-    new = None if after is None else blobs.put_file(after)
-    sizes, counts = (file.before_size, file.after_size), count_lines(before or b"", after or b"")
+    old = None if file.before is None else blobs.put_file(file.before)
+    new = None if file.after is None else blobs.put_file(file.after)
+    sizes = file.before_size, file.after_size
+    counts = count_lines(file.before or b"", file.after or b"")
     event = file_changed(file.path, (old, new), sizes, counts, mode=file.mode, author=author, call_id=call_id)
     if recorded is None:
         return event
-    start = {
+    start: dict[str, object] = {
         "before": recorded.after,
         "before_sha256": recorded.after_sha256,
         "before_size": recorded.after_size,
     }
+    if recorded.disk_sha256_after != (old and old.sha256):
+        # The content in between is stored only without its secrets. Compared with the file itself, each line with a
+        # secret would differ.
+        added, removed = count_lines(read_stored(blobs, recorded.after), read_stored(blobs, event.after))
+        hidden = set(event.hidden_changes).difference(recorded.hidden_changes) if recorded.after else ()
+        start |= {"added": added, "removed": removed, "hidden_changes": tuple(sorted(hidden))}
     return event.model_copy(update=start)
 
 
-def _content_before(blobs: Blobs, file: FileDifference, recorded: FileChanged | None) -> bytes | None:
-    if recorded is None:
-        return file.before
+def read_stored(blobs: Blobs, digest: str | None) -> bytes:
+    """Return the stored content with the SHA-256 `digest`; empty if there is none. Secrets are redacted."""
     try:
-        return None if recorded.after is None else blobs.read(recorded.after)
+        return b"" if digest is None else blobs.read(digest)
     except BlobNotFound:
-        return file.before  # only used to count the changed lines
+        return b""

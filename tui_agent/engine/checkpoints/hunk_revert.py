@@ -43,12 +43,20 @@ def find_hunk(blobs: Blobs, command: RevertHunk) -> str:
         reason = note if diff is None else "this change was not found"
         raise UsageError(f"{command.path} cannot be reverted in part: {reason}.", hint="Nothing was changed.")
     hunk = hunks[command.hunk]
-    if any(mark in line for line in hunk_sides(hunk)[0] for mark in _INEXACT):
-        raise UsageError(
-            f"{command.path} cannot be reverted in part: these lines hold a secret or are not text.",
-            hint="/revert restores the whole file.",
-        )
+    if _is_inexact(hunk_sides(hunk)[0]):
+        raise _inexact_error(command.path)
     return hunk
+
+
+def _is_inexact(lines: Iterable[str]) -> bool:
+    return any(mark in line for line in lines for mark in _INEXACT)
+
+
+def _inexact_error(path: str) -> UsageError:
+    return UsageError(
+        f"{path} cannot be reverted in part: these lines hold a secret or are not text.",
+        hint="/revert restores the whole file.",
+    )
 
 
 def content_without(command: RevertHunk, hunk: str, current: bytes | None) -> bytes | None:
@@ -65,6 +73,8 @@ def content_without(command: RevertHunk, hunk: str, current: bytes | None) -> by
         raise UsageError(f"{path} exists again.", hint="Nothing was reverted. Your file is kept.")
     decoded = decode_text(current or b"")
     text = None if decoded is None else revert_hunk(decoded.text, hunk)
+    if text is None and _is_inexact(hunk_sides(hunk)[1]):  # the file has the secret, the hunk a placeholder
+        raise _inexact_error(path)
     if decoded is None or text is None:
         raise UsageError(
             f"{path} was changed after this edit, at or near line {first_line(hunk)}.",

@@ -13,9 +13,9 @@ from typing import TypeAlias
 from anyio import to_thread
 
 from tui_agent.config.project.repository import MAX_BYTES, find_repository, read_small_text
-from tui_agent.engine.checkpoints.attribution import file_changed_event
+from tui_agent.engine.checkpoints.attribution import file_changed_event, read_stored
 from tui_agent.engine.recorder import Recorder
-from tui_agent.errors import BlobNotFound, CheckpointError
+from tui_agent.errors import CheckpointError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.changed_files import GeneratedFiles
 from tui_agent.folds.session.view import OpenCall
@@ -38,6 +38,7 @@ class FileRecords:
     - `authors`: for each file that the session changed, the newest author other than the user.
     - `by_user`: for each file that the user changed, the author of the session's earlier change. None if no such change
       remains.
+    - `hidden_changes`: for each file, the lines whose hidden values changed, as in `file.changed`.
     - `generated`: for each generated folder, the number of its files that the session changed.
     """
 
@@ -45,6 +46,7 @@ class FileRecords:
     newest: dict[str, FileChanged] = field(default_factory=dict)
     authors: dict[str, Author] = field(default_factory=dict)
     by_user: dict[str, Author | None] = field(default_factory=dict)
+    hidden_changes: dict[str, frozenset[int]] = field(default_factory=dict)
     generated: GeneratedFiles = field(default_factory=GeneratedFiles)
 
 
@@ -58,6 +60,8 @@ def read_file_records(records: Iterable[Record]) -> FileRecords:
             change = record.payload
             files.first.setdefault(change.path, change)
             files.newest[change.path] = change
+            earlier = files.hidden_changes.get(change.path, frozenset())
+            files.hidden_changes[change.path] = earlier.union(change.hidden_changes)
             if change.first_author != "human":
                 files.authors[change.path] = change.first_author
             if change.author == "human":
@@ -71,6 +75,7 @@ async def find_remaining_changes(
     old_branch: FileRecords,
     new_branch: FileRecords,
     restored: RestoreResult | None,
+    source: str,
 ) -> list[FileChanged]:
     """Return an event for each file that differs from its newest recorded state on the new branch.
 
@@ -78,6 +83,7 @@ async def find_remaining_changes(
 
     - `old_branch`, `new_branch`: changes on the old branch and on the new branch since their last common event.
     - `restored`: result of the restore (None: no file was restored).
+    - `source`: commit with the files as they were at the event of the undo, redo or revert.
     """
     changes = []
     kept_paths = () if restored is None else restored.kept_paths
@@ -86,15 +92,19 @@ async def find_remaining_changes(
         (*old_branch.by_user, *(path for path in kept_paths if path in old_branch.first))
     ):
         recorded = new_branch.newest.get(path) or _start_of(old_branch.first[path])
-        content = await read_newest(store, path)
-        digest = None if content is None else hashlib.sha256(content).hexdigest()
+        content = await read_version(store, store.head, path)
+        digest = _sha256(content)
         is_large = recorded.disk_sha256_after is None and recorded.after_size > 0
         keeps_mode = old_branch.newest[path].is_mode_only and path not in known_modes
         if (digest == recorded.disk_sha256_after and not keeps_mode) or is_large:
             continue
         size = len(content or b"")
         mode = old_branch.newest[path].mode
-        difference = FileDifference(path, None, content, recorded.after_size, size, mode)
+        # The log holds the recorded content only without its secrets, but the checkpoint holds the file itself.
+        before = await read_version(store, source, path)
+        if _sha256(before) != recorded.disk_sha256_after:
+            before = None
+        difference = FileDifference(path, before, content, recorded.after_size, size, mode)
         change = await to_thread.run_sync(file_changed_event, blobs, difference, "human", None, recorded)
         kept_author = old_branch.authors.get(path) if path in kept_paths else None
         changes.append(
@@ -116,7 +126,10 @@ def find_kept_changes(blobs: Blobs, old_branch: FileRecords, new_branch: FileRec
         keeps_mode = newest is not None and newest.is_mode_only
         if start.disk_sha256_after == end.disk_sha256_after and not keeps_mode:
             continue
-        added, removed = count_lines(_find_content(blobs, start.after), _find_content(blobs, end.after))
+        added, removed = count_lines(read_stored(blobs, start.after), read_stored(blobs, end.after))
+        hidden = old_branch.hidden_changes.get(path, frozenset()) | new_branch.hidden_changes.get(
+            path, frozenset()
+        )
         update = {
             "before": start.after,
             "before_sha256": start.after_sha256,
@@ -125,6 +138,7 @@ def find_kept_changes(blobs: Blobs, old_branch: FileRecords, new_branch: FileRec
             "added": added,
             "removed": removed,
             "call_id": None,
+            "hidden_changes": tuple(sorted(hidden)),
             "original_author": old_branch.authors.get(path),
         }
         changes.append(end.model_copy(update=update))
@@ -141,24 +155,20 @@ def count_kept_folders(old_branch: FileRecords, new_branch: FileRecords) -> tupl
     return tuple(FolderChange(path=path, files=count, total=count) for path, count in more if count > 0)
 
 
-def _find_content(blobs: Blobs, digest: str | None) -> bytes:
-    """Return the stored content with the SHA-256 `digest`; empty if there is none."""
-    try:
-        return b"" if digest is None else blobs.read(digest)
-    except BlobNotFound:
-        return b""
-
-
 def _start_of(change: FileChanged) -> FileChanged:
     """Return a record of the file as it was before the change."""
     start = {"after": change.before, "after_sha256": change.before_sha256, "after_size": change.before_size}
     return change.model_copy(update=start)
 
 
-async def read_newest(store: Checkpoints, path: str) -> bytes | None:
-    """Return a file's content in the newest checkpoint; None if the checkpoint does not contain the file."""
+def _sha256(content: bytes | None) -> str | None:
+    return None if content is None else hashlib.sha256(content).hexdigest()
+
+
+async def read_version(store: Checkpoints, commit: str, path: str) -> bytes | None:
+    """Return a file's content in a checkpoint; None if the checkpoint does not contain the file."""
     try:
-        return await store.read_file(store.head, path)
+        return await store.read_file(commit, path)
     except CheckpointError:
         return None
 

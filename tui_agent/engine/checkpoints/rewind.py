@@ -23,7 +23,7 @@ from tui_agent.engine.checkpoints.remaining_effects import (
     find_reverted_calls,
     read_call_events,
     read_file_records,
-    read_newest,
+    read_version,
 )
 from tui_agent.engine.checkpoints.revert_plan import (
     NO_CHECKPOINT,
@@ -157,7 +157,7 @@ class Rewind:
         self._record_checkpoint(previous_commit, folders)
         if store is not None and old_branch is not None:
             result = None if restored is None else restored[1]
-            await self._record_remaining_changes(store, old_branch, shared, result)
+            await self._record_remaining_changes(store, old_branch, shared, result, target.checkpoint)
         await self._recorder.commit()
 
     def _last_shared(self, to_seq: int) -> int:
@@ -205,10 +205,17 @@ class Rewind:
         return await to_thread.run_sync(find_kept_commits, self._recorder, shared)
 
     async def _record_remaining_changes(
-        self, store: Checkpoints, old_branch: FileRecords, shared: int, restored: RestoreResult | None
+        self,
+        store: Checkpoints,
+        old_branch: FileRecords,
+        shared: int,
+        restored: RestoreResult | None,
+        source: str,
     ) -> None:
         new_branch = await self._file_records(shared)
-        for change in await find_remaining_changes(store, self._blobs, old_branch, new_branch, restored):
+        for change in await find_remaining_changes(
+            store, self._blobs, old_branch, new_branch, restored, source
+        ):
             self._recorder.append(change)
 
     async def _record_kept_changes(self, old_branch: FileRecords, shared: int) -> tuple[FolderChange, ...]:
@@ -234,7 +241,7 @@ class Rewind:
         await self._checkpointing.checkpoint_workspace()
         previous_commit = recorder.state.commit
         content = await to_thread.run_sync(
-            content_without, command, hunk, await read_newest(store, command.path)
+            content_without, command, hunk, await read_version(store, store.head, command.path)
         )
         commit = await store.save_version(command.path, content)
         start = recorder.state.seq
