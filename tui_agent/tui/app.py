@@ -33,7 +33,6 @@ from tui_agent.tui.terminal.terminal import (
     CLOSE_S,
     HANGUP_STATUS,
     HangupWatch,
-    Terminal,
     catch_signals,
     farewell,
     print_farewell,
@@ -413,9 +412,7 @@ def run_in_browser(options: SessionOptions, *, handle: EngineLink) -> int:
     """Run the app in a browser page, connected through this process's standard input and output."""
     app = AgentApp(options, watch_themes=True)
     app.handle = handle
-    app.driver_class = import_module("textual.drivers.web_driver").WebDriver
-    app.terminal = Terminal(app._write, {})  # a browser page has no title to restore, and answers no queries
-    return app.run() or 0
+    return app.run_in_browser()
 
 
 def draw(app: AgentApp) -> int:

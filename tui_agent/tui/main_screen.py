@@ -145,6 +145,17 @@ class Frame(App[int]):
         self._notice_timer: Timer | None = None
         self.background_asked_at = 0.0
 
+    def run_in_browser(self) -> int:
+        """Run the app in a browser page until the user quits; return the exit status.
+
+        The page is connected through this process's standard input and output.
+        """
+        self.driver_class = import_module("textual.drivers.web_driver").WebDriver
+        self.terminal = Terminal(
+            self._write, {}
+        )  # a browser page has no title to restore, and answers no queries
+        return self.run() or 0
+
     def get_default_screen(self) -> Screen[None]:
         return MainScreen(id="main-screen")
 

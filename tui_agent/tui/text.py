@@ -94,7 +94,7 @@ def _fix_widths(text: str, find: _CleaningPatterns) -> str:
     text = limit_combining_marks(text)
     if text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable():
         return text
-    return text.translate(_replacements())
+    return text.translate(_REPLACEMENTS)
 
 
 class _Replacements(dict[int, str]):
@@ -109,9 +109,7 @@ class _Replacements(dict[int, str]):
         return replacement
 
 
-@cache
-def _replacements() -> _Replacements:
-    return _Replacements()
+_REPLACEMENTS: Final = _Replacements()
 
 
 def clean_line(text: str, *, reveal: bool = False) -> str:

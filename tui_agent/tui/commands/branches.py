@@ -16,6 +16,7 @@ from tui_agent.tui.screens.tree import fork as tree_fork
 from tui_agent.tui.text import clean_line
 
 NOTHING = "Nothing to fork yet: send a message first."
+MAX_NAMES = 2
 
 
 def fork(context: AppContext, argument: str) -> None:
@@ -55,9 +56,6 @@ def _parse_event(context: AppContext, argument: str, slash: str, default: int) -
         return int(argument)
     context.app.say(f"{slash} needs the number of an event, up to {context.views.seq}.", "warning")
     return None
-
-
-MAX_NAMES = 2
 
 
 def compare(context: AppContext, argument: str) -> None:

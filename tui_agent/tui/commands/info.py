@@ -5,7 +5,7 @@ from typing import Final
 
 from tui_agent.config.extensions.mcp_servers import PROJECT_FILE
 from tui_agent.protocol.commands import ReloadPlugins
-from tui_agent.protocol.events.plugin import MCP_OWNER, RESOURCES, PluginFailed
+from tui_agent.protocol.events.plugin import MCP_OWNER, RESOURCES, PluginFailed, PluginLoaded
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Action
 from tui_agent.tui.cli_client import non_json_text
@@ -17,6 +17,7 @@ from tui_agent.tui.panes.plugin_sections import pane_title
 from tui_agent.tui.panes.todo import EMPTY, item_rows, progress
 from tui_agent.tui.screens.plugin_pane import PluginPaneScreen
 from tui_agent.tui.shape import LOW, SIDE, shape
+from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
 
 FIRST_GROUPS: Final = "Prompt", "Commands", "App", "Transcript", "Menu"
@@ -162,19 +163,9 @@ def show_servers(context: AppContext, argument: str) -> None:
             name = plugin.plugin.removeprefix(MCP_OWNER)
             if name == plugin.plugin:
                 continue
-            if isinstance(plugin, PluginFailed) and plugin.login_command:
-                facts.pair(name, f"needs login: {plugin.login_command}", "warning", names=16)
-            elif isinstance(plugin, PluginFailed) and plugin.is_late:
-                facts.pair(name, f"still starting: {plugin.message}", "warning", names=16)
-            elif isinstance(plugin, PluginFailed) and plugin.is_restarting:
-                facts.pair(name, f"restarting: {plugin.reason}", "warning", names=16)
-            elif isinstance(plugin, PluginFailed):
-                facts.pair(name, f"failed: {plugin.message} {plugin.where}".rstrip(), "error", names=16)
-            else:
-                names = ", ".join(map(_offer_name, plugin.contributions)) or "nothing"
-                facts.pair(name, f"ready, version {plugin.version or 'unknown'}: {names}", names=16)
-                for sentence in plugin.left_out:
-                    facts.pair("", sentence, "warning", names=16)
+            facts.pair(name, *_server_state(plugin), names=16)
+            for sentence in () if isinstance(plugin, PluginFailed) else plugin.left_out:
+                facts.pair("", sentence, "warning", names=16)
         for path in () if context.config is None else context.config.ignored_files:
             if path.name == PROJECT_FILE:
                 facts.text(
@@ -188,6 +179,20 @@ def show_servers(context: AppContext, argument: str) -> None:
         draw,
         empty="No MCP server has answered yet. docs/mcp.md describes how to add one.",
     )
+
+
+def _server_state(server: PluginLoaded | PluginFailed) -> tuple[str, Role]:
+    """Return an MCP server's state in words, and their colour role."""
+    if isinstance(server, PluginLoaded):
+        names = ", ".join(map(_offer_name, server.contributions)) or "nothing"
+        return f"ready, version {server.version or 'unknown'}: {names}", "t1"
+    if server.login_command:
+        return f"needs login: {server.login_command}", "warning"
+    if server.is_late:
+        return f"still starting: {server.message}", "warning"
+    if server.is_restarting:
+        return f"restarting: {server.reason}", "warning"
+    return f"failed: {server.message} {server.where}".rstrip(), "error"
 
 
 def _offer_name(offer: str) -> str:

@@ -18,6 +18,11 @@ from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
 
 COLOURS = {"full": "true colour", "16": "16 colours", "none": "no colours"}
+FORMATS: Final = ("html", "markdown", "jsonl", "atif", "otel", "bundle", "archive", "trajectory")
+"""Formats for /export; the first one is the default."""
+FILE_FORMATS: Final = ("bundle", "archive", "trajectory")
+"""Formats that contain the workspace's files."""
+_NAME_CELLS: Final = 18
 
 
 def show_doctor(context: AppContext, argument: str) -> None:
@@ -62,9 +67,6 @@ def show_doctor(context: AppContext, argument: str) -> None:
         viewer.redraw()
 
     context.worker(ask(), "Doctor")
-
-
-_NAME_CELLS: Final = 18
 
 
 def _groups(context: AppContext) -> list[tuple[str, str, Role, str]]:
@@ -118,12 +120,6 @@ def check_terminal(app: SessionApp) -> tuple[str, str]:
     if columns < 40 or lines < 8:
         return "bad", f"{finding}. Too small: tui-agent needs at least 40×8."
     return "ok", finding
-
-
-FORMATS: Final = ("html", "markdown", "jsonl", "atif", "otel", "bundle", "archive", "trajectory")
-"""Formats for /export; the first one is the default."""
-FILE_FORMATS: Final = ("bundle", "archive", "trajectory")
-"""Formats that contain the workspace's files."""
 
 
 def export(context: AppContext, argument: str) -> None:

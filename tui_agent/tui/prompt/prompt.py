@@ -37,11 +37,9 @@ from tui_agent.tui.prompt.menu import Menu
 from tui_agent.tui.prompt.queue import QueueRows
 from tui_agent.tui.text import clean_line
 
-if TYPE_CHECKING:
-    from tui_agent.protocol.base import RequestId
-
-if TYPE_CHECKING:  # The first screen does not load the parser of mentions.
+if TYPE_CHECKING:  # loaded after the first paint
     from tui_agent.folds.text.mention_parser import MentionCandidate
+    from tui_agent.protocol.base import RequestId
 
 PLACEHOLDER = "Ask for a change, or type / for commands, @ for files"
 

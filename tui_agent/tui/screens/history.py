@@ -4,7 +4,6 @@ Invariant: the app starts no engine and writes nothing.
 """
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 
 from textual.strip import Strip
 
@@ -16,7 +15,6 @@ from tui_agent.protocol.events.simulation import SimulationMessage, SimulationRo
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.screens.page import LinesScreen
 from tui_agent.tui.screens.single_screen import SingleScreenApp
-from tui_agent.tui.terminal.terminal import Terminal
 from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.transcript.blocks import draw_blocks
 from tui_agent.tui.widgets.facts import Facts
@@ -143,10 +141,4 @@ def run_history(
 ) -> int:
     """Show the history in a terminal or a browser page until the user quits; return the exit status."""
     app = HistoryApp(options, title, messages)
-    if browser:
-        app.driver_class = import_module("textual.drivers.web_driver").WebDriver
-        app.terminal = Terminal(
-            app._write, {}
-        )  # a browser page has no title to restore, and answers no queries
-        return app.run() or 0
-    return app.run(mouse=app.first.mouse) or 0
+    return app.run_in_browser() if browser else app.run(mouse=app.first.mouse) or 0

@@ -396,10 +396,10 @@ class MapScreen(MapPage):
                 "Context mode `none` sends no map. To send a map, start with --context-mode pack", "warning"
             )
             return
-        mode = "off" if settings.repo_map == "auto" else "auto"
-        self.context.submit(SetRepoMap(mode="off" if mode == "off" else "auto"))
+        turn_off = settings.repo_map == "auto"
+        self.context.submit(SetRepoMap(mode="off" if turn_off else "auto"))
         self.say(
             "The model now gets a map only when it asks."
-            if mode == "off"
+            if turn_off
             else "The model now gets a map at the start and after a compaction."
         )
