@@ -159,8 +159,8 @@ def fit(text: str, cells: int, ellipsis: str = "…") -> str:
         return text
     room = cells - width(ellipsis)
     if room < 0:
-        return take(text, max(cells, 0))[0]
-    return take(text, room)[0].rstrip() + ellipsis
+        return split_cells(text, max(cells, 0))[0]
+    return split_cells(text, room)[0].rstrip() + ellipsis
 
 
 def fit_path(path: str, cells: int, ellipsis: str = "…") -> str:
@@ -171,7 +171,7 @@ def fit_path(path: str, cells: int, ellipsis: str = "…") -> str:
     end = slash + name + path[len(path.rstrip("/")) :]
     room = cells - width(end) - width(ellipsis)
     if room > 0:
-        return f"{take(folder, room)[0]}{ellipsis}{end}"
+        return f"{split_cells(folder, room)[0]}{ellipsis}{end}"
     return fit(end.lstrip("/"), cells, ellipsis)
 
 
@@ -185,7 +185,7 @@ def pad(text: str, cells: int) -> str:
     return text + " " * (cells - width(text))
 
 
-def take(text: str, cells: int) -> tuple[str, str]:
+def split_cells(text: str, cells: int) -> tuple[str, str]:
     """Split a cleaned line into two parts; the first part has at most `cells` cells. No character is divided."""
     if text.isascii():
         return text[:cells], text[cells:]

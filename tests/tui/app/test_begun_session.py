@@ -115,8 +115,8 @@ async def test_what_is_read_stays_in_place_when_the_whole_comes() -> None:
     async with open_app(session=session) as driven:
         controller = driven.app.controller
         assert controller is not None and controller.chat.widget is not None
-        controller.chat.page(-1)
-        controller.chat.page(-1)
+        controller.chat.scroll_pages(-1)
+        controller.chat.scroll_pages(-1)
         await driven.pilot.pause()
         before = [row[:60] for row in driven.rows() if "question number" in row]
         assert before and f"question number {TURNS}" not in driven.text()

@@ -65,8 +65,10 @@ def test_a_turn_reads_as_lines() -> None:
 
 async def test_undo_redo_and_the_changes_can_be_had_without_a_screen() -> None:
     linear, said, session = told("night_shift")
-    assert isinstance(linear.take("/undo"), Undo) and isinstance(linear.take("/redo"), Redo)
-    assert linear.take("/help") is None and any(line.startswith("Type a message") for line in said)
+    assert isinstance(linear.interpret_line("/undo"), Undo) and isinstance(
+        linear.interpret_line("/redo"), Redo
+    )
+    assert linear.interpret_line("/help") is None and any(line.startswith("Type a message") for line in said)
     for number, file in enumerate(fold(FilesChanged(), session.records).files):
         session.blobs |= {file.before or "": b"same\nold\n", file.after or "": b"same\nnew %d\n" % number}
     lines = await linear.changes.lines()
@@ -94,7 +96,7 @@ async def test_undo_redo_and_the_changes_can_be_had_without_a_screen() -> None:
 def test_a_slash_command_goes_to_the_engine_and_its_answer_is_a_line() -> None:
     linear, said, session = told("night_shift")
     for line in ("/standup on Monday", "/no_such", "/tmp/notes is a folder"):
-        command = linear.take(line)
+        command = linear.interpret_line(line)
         assert isinstance(command, SubmitPrompt) and command.text == line
     standup = OfferedCommand(name="standup", arguments="[DAY]", help="Report on a day")
     session.feed(
@@ -105,7 +107,7 @@ def test_a_slash_command_goes_to_the_engine_and_its_answer_is_a_line() -> None:
         assert isinstance(record, Envelope)
         linear.write_event(record)
     assert said[-1] == "Nothing was done."
-    assert linear.take("/help") is None and said[-1] == "/standup [DAY], Report on a day"
+    assert linear.interpret_line("/help") is None and said[-1] == "/standup [DAY], Report on a day"
     assert "/reload, reload plugins that have changed" in said
 
 
@@ -218,11 +220,18 @@ def test_an_approval_is_a_numbered_list_and_a_number_answers_it() -> None:
     assert "2. Yes, this session: edit src/**" in said
     assert "3. Always, this project: not available for commands that delete" in said
     for message in ("yes please", "3 files are too many", "1 moment"):
-        steer = linear.take(message)
+        steer = linear.interpret_line(message)
         assert isinstance(steer, Steer) and steer.text == message
         assert said[-1] == "Sent to the agent. The approval is still open. Type 1, 2, 3 or 4."
-    assert linear.take("3") is None and said[-1] == "That answer is not available for commands that delete."
-    once, session_wide, no = linear.take("1"), linear.take("2"), linear.take("4 use datetime")
+    assert (
+        linear.interpret_line("3") is None
+        and said[-1] == "That answer is not available for commands that delete."
+    )
+    once, session_wide, no = (
+        linear.interpret_line("1"),
+        linear.interpret_line("2"),
+        linear.interpret_line("4 use datetime"),
+    )
     assert isinstance(once, DecidePermission) and (once.decision, once.reach) == ("allow", "once")
     assert isinstance(session_wide, DecidePermission) and session_wide.reach == "session"
     assert isinstance(no, DecidePermission) and (no.decision, no.message) == ("deny", "use datetime")
@@ -248,8 +257,8 @@ def test_always_for_every_project_is_an_answer_of_its_own_and_the_saved_rule_is_
         linear.write_event(record)
     assert "3. Always, this project: allow run pytest -q" in said
     assert said[-1] == "5. Always, every project: allow run pytest -q"
-    assert linear.take("6") is None and said[-1] == "Type 1, 2, 3, 4 or 5."
-    here, everywhere = linear.take("3"), linear.take("5")
+    assert linear.interpret_line("6") is None and said[-1] == "Type 1, 2, 3, 4 or 5."
+    here, everywhere = linear.interpret_line("3"), linear.interpret_line("5")
     assert isinstance(here, DecidePermission) and here.reach == "always"
     assert isinstance(everywhere, DecidePermission) and everywhere.reach == "everywhere"
     session.feed(decision("c", reach="everywhere", rule="allow run pytest -q"))
@@ -279,7 +288,7 @@ def test_what_a_message_mentions_is_told_with_what_was_sent_of_it() -> None:
 
 def test_questions_messages_steering_and_stopping() -> None:
     linear, _, session = told("night_shift")
-    assert isinstance(linear.take("fix it"), SubmitPrompt)
+    assert isinstance(linear.interpret_line("fix it"), SubmitPrompt)
     session.feed(TurnStarted(turn=3))
     question = QuestionAsked(
         question_id=RequestId("q"), text="Which?", form="choice", options=("csv", "json")
@@ -288,9 +297,9 @@ def test_questions_messages_steering_and_stopping() -> None:
     for record in session.records[-3:-1]:
         assert isinstance(record, Envelope)
         linear.write_event(record)
-    answer = linear.take("2")
+    answer = linear.interpret_line("2")
     assert isinstance(answer, AnswerQuestion) and (answer.answer, answer.choice) == ("json", 1)
-    assert isinstance(linear.take("/stop"), Interrupt)
+    assert isinstance(linear.interpret_line("/stop"), Interrupt)
     last = session.records[-1]
     assert isinstance(last, Envelope)
     linear.write_event(last)
@@ -298,7 +307,7 @@ def test_questions_messages_steering_and_stopping() -> None:
     started = session.records[-1]
     assert isinstance(started, Envelope)
     linear.write_event(started)
-    assert isinstance(linear.take("also this"), Steer)
+    assert isinstance(linear.interpret_line("also this"), Steer)
 
 
 def test_a_number_answers_a_question_for_a_text_and_its_options_are_typed() -> None:
@@ -309,7 +318,7 @@ def test_a_number_answers_a_question_for_a_text_and_its_options_are_typed() -> N
         assert isinstance(record, Envelope)
         linear.write_event(record)
     assert said[-2:] == ["question, Age?", "Type your answer, or: Decline."]
-    answer = linear.take("1")
+    answer = linear.interpret_line("1")
     assert isinstance(answer, AnswerQuestion) and (answer.answer, answer.choice) == ("1", None)
 
 

@@ -111,6 +111,6 @@ def test_cleaned_text_is_stable_and_free_of_controls(given_text: str) -> None:
 @given(st.text(alphabet="ab世é👩\u0301\u200d ", max_size=40), st.integers(0, 40))
 def test_taking_cells_never_loses_or_overruns(given_text: str, cells: int) -> None:
     line = text.clean(given_text)
-    head, tail = text.take(line, cells)
+    head, tail = text.split_cells(line, cells)
     assert head + tail == line
     assert cell_len(head) <= cells

@@ -373,7 +373,7 @@ class Chat:
         rows = self.widget.new_rows if self.widget is not None else 0
         return format_count(rows, "new row") if rows else ""
 
-    def page(self, pages: int) -> None:
+    def scroll_pages(self, pages: int) -> None:
         """Scroll the transcript by this number of pages."""
         if self.widget is not None:
             self.widget.action_page(pages)

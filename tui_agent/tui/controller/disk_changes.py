@@ -45,7 +45,7 @@ class DiskChanges:
             return files
         return replace(files, files=tuple(file for file in files.files if file.path not in undone))
 
-    async def look(self) -> None:
+    async def compare_with_disk(self) -> None:
         """Compare the session's changed files with the disk. If the result differs from the last one, update the
         screen."""
         # During a turn nothing is compared, because the turn's changes may not be recorded yet.

@@ -101,7 +101,7 @@ class PaneUpdater:
     def _look_after_focus(self, has_focus: bool) -> None:
         """If the terminal window gets the focus, compare the changed files with the disk."""
         if has_focus:
-            self._host.worker(self._host.disk_changes.look(), "changed files")
+            self._host.worker(self._host.disk_changes.compare_with_disk(), "changed files")
 
     def _compare_with_disk(self) -> None:
         """Compare the changed files with the disk after a turn or command has ended, or after a file change was
@@ -109,7 +109,7 @@ class PaneUpdater:
         files = None if self._host.is_running else self._host.views.files.view()
         before, self._compared_files = self._compared_files, files
         if files is not None and files is not before:
-            self._host.worker(self._host.disk_changes.look(), "changed files")
+            self._host.worker(self._host.disk_changes.compare_with_disk(), "changed files")
 
     def show_all(self) -> None:
         self.show(ALL_VIEWS)

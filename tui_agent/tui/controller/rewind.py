@@ -178,7 +178,7 @@ class RewindActions:
         # A turn without a message continued the one before.
         to_seq = ends[index - 1].seq if message is None else message.seq - 1
         title = f"Undo {argument}" + (f" and {format_count(later, 'later turn')}" if later else "")
-        self.go(to_seq, title, message)
+        self.confirm_revert(to_seq, title, message)
 
     def redo(self) -> None:
         """Redo the conversation that the newest undo or revert removed."""
@@ -199,7 +199,7 @@ class RewindActions:
                 return
             entry = next((entry for entry in self._sent_messages() if entry.seq == int(argument) + 1), None)
             target = f"event {argument}" if entry is None else self._describe_target(entry)
-            self.go(int(argument), f"Revert to {target}", entry, then=then)
+            self.confirm_revert(int(argument), f"Revert to {target}", entry, then=then)
             return
         if not self._sent_messages() and not host.sessions.load_progress:
             host.app.say("Nothing to revert yet.", "warning")
@@ -208,7 +208,7 @@ class RewindActions:
         def choose(value: str) -> None:
             entry = next((entry for entry in self._sent_messages() if str(entry.seq) == value), None)
             if entry is not None:
-                self.go(entry.seq - 1, f"Revert to {self._describe_target(entry)}", entry)
+                self.confirm_revert(entry.seq - 1, f"Revert to {self._describe_target(entry)}", entry)
 
         picker = open_picker(host, "Revert to the point before a message", self._message_items(), choose)
         if host.sessions.load_progress:
@@ -265,7 +265,7 @@ class RewindActions:
         if listed < restored.kept_count:
             self._ask_about_kept(restored, views.restore_target_seq)
 
-    def go(
+    def confirm_revert(
         self,
         to_seq: int,
         title: str,

@@ -70,7 +70,7 @@ async def talk(
                 if line.strip() == "/diff":
                     for changed in await linear.changes.lines():
                         say(changed)
-                elif (command := linear.take(line)) is not None:
+                elif (command := linear.interpret_line(line)) is not None:
                     session.submit(command)
         if input_scope.cancelled_caught:
             linear.say_engine_end()

@@ -257,7 +257,7 @@ class LinePrinter:
             ),
         ]
 
-    def take(self, line: str) -> Command | None:
+    def interpret_line(self, line: str) -> Command | None:
         """Return the command for a typed line; print a hint if the line is not valid now."""
         line = line.strip()
         view = self.approvals.view()

@@ -80,7 +80,7 @@ class DiffSheet(Viewer):
         view, selection = await self._read_files(), self._selection
         old_paths = [file.path for file in self._view.files]
         position = old_paths.index(selection.path) if selection.path in old_paths else 0
-        await self._session.disk_changes.look()
+        await self._session.disk_changes.compare_with_disk()
         views = self._session.views
         self._view, self._reverted = view, views.files.view().reverted
         self._disk_changes = self._session.disk_changes.by_path(views)

@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.unicode_text import reveal_invisible
-from tui_agent.tui.text import take
+from tui_agent.tui.text import split_cells
 from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.rows import Part, Pen
 
@@ -99,7 +99,7 @@ def wrap_exactly(line: str, room: int) -> list[str]:
     start, total = 0, len(line)
     while start < total:
         window = line[start : start + (room + 1) * CHARACTERS_PER_CELL]
-        head = take(window, room)[0] or window[:1]
+        head = split_cells(window, room)[0] or window[:1]
         end = start + len(head)
         if end < total and (line[end] != " " or head.endswith(" ")):
             end = start + _break_point(head)

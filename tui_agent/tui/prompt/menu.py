@@ -13,7 +13,7 @@ from textual.strip import Strip
 from textual.widgets import TextArea
 
 from tui_agent.tui.prompt.completion import Candidate
-from tui_agent.tui.text import clean_line, take, width
+from tui_agent.tui.text import clean_line, split_cells, width
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.lists import LinePane
 from tui_agent.tui.widgets.rows import Part, Pen, cut_parts
@@ -134,7 +134,7 @@ def _cut_middle(label: str, hits: Hits, room: int, ellipsis: str) -> tuple[str, 
     end_room, end = (room - width(ellipsis)) * 2 // 3, len(label)
     while end and width(label[end - 1 :]) <= end_room:
         end -= 1
-    head = take(label, room - width(ellipsis) - width(label[end:]))[0]
+    head = split_cells(label, room - width(ellipsis) - width(label[end:]))[0]
     moved = end - len(head) - len(ellipsis)
     shown = (hit if hit < len(head) else hit - moved for hit in hits if hit < len(head) or hit >= end)
     return f"{head}{ellipsis}{label[end:]}", tuple(shown)

@@ -93,7 +93,7 @@ class Prompt(Vertical):
         self.editor.submit = self.submit
         self.editor.choose_in_menu, self.editor.take_candidate = self._choose_in_menu, self._take
         self.editor.close_menu, self.editor.search_history = self.close_menu, self._search_history
-        self.editor.take_queued = self.queue_rows.take
+        self.editor.take_queued = self.queue_rows.take_newest
         self.files = FileIndex(root)
         self.find_symbols: FindSymbols = _search_git
         self._symbols = Symbols()

@@ -65,7 +65,7 @@ class QueueRows(LinePane):
         others_wait = bool(self.queued_after and self.texts)
         return self.queued_after is not None and (running or others_wait)
 
-    def take(self) -> bool:
+    def take_newest(self) -> bool:
         """Take the newest queued message back into the prompt; return False if there is none."""
         if self.texts and not self._is_taken:
             self._is_taken = True

@@ -13,7 +13,7 @@ from typing import Final, Literal
 from tui_agent.folds.text.line_diff import drop_line_end_returns
 from tui_agent.folds.text.placeholders import note_hidden_differences
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.text import clean, take, width
+from tui_agent.tui.text import clean, split_cells, width
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.code import Token, color_tokens, lexer_for, tokens
 from tui_agent.tui.transcript.rows import DECOR, LITERAL, Row, Run, restyle, width_of, wrap
@@ -124,7 +124,7 @@ def _shorten_line(runs: Sequence[Run], look: Look) -> list[Run]:
     room = _MAX_LINE_CHARS
     for run in runs:
         if len(run.text) > room:
-            short.append(run._replace(text=take(run.text, room)[0]))
+            short.append(run._replace(text=split_cells(run.text, room)[0]))
             short.append(Run(f"  {format_count(len(run.text) - room, 'more character')}", look.style("t3")))
             break
         short.append(run)

@@ -18,7 +18,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from tui_agent.tui.text import cell_text, take, width
+from tui_agent.tui.text import cell_text, split_cells, width
 
 DECOR: Final = -1
 LITERAL: Final = -2
@@ -149,7 +149,7 @@ def _cuts(text: str, room: int, rest_room: int, breaks: _Break) -> list[tuple[in
             end = min(start + room, total)
         else:
             window = text[start : start + room * 4 + 16]
-            end = start + (len(take(window, room)[0]) or 1)
+            end = start + (len(split_cells(window, room)[0]) or 1)
         if end >= total:
             break
         cut, follow = breaks(text, start, end)

@@ -6,7 +6,7 @@ Invariant: only source text is copied, never line numbers or other decoration.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tui_agent.tui.text import take
+from tui_agent.tui.text import split_cells
 from tui_agent.tui.transcript.rows import DECOR, Row, Run
 
 
@@ -41,7 +41,7 @@ class Selection(NamedTuple):
 
 def char_at(row: Row, x: int) -> int:
     """Return the index of the character in column `x` of a row."""
-    return len(take(row.text(), max(x, 0))[0])
+    return len(split_cells(row.text(), max(x, 0))[0])
 
 
 def word_at(row: Row, char: int) -> tuple[int, int]:

@@ -5,7 +5,7 @@ Invariant: `type_key` returns True if it used the key.
 
 from itertools import accumulate
 
-from tui_agent.tui.text import clean_line, take, width
+from tui_agent.tui.text import clean_line, split_cells, width
 from tui_agent.tui.widgets.rows import Part, Pen
 
 
@@ -67,16 +67,16 @@ class Field:
         shown = "•" * len(self.text) if self.secret else self.text
         if not shown and hint:
             if not is_open:
-                return [(take(hint, room)[0], pen.style("t3"))]
-            return [(hint[:1], cursor), (take(hint[1:], max(0, room - 1))[0], pen.style("t3"))]
+                return [(split_cells(hint, room)[0], pen.style("t3"))]
+            return [(hint[:1], cursor), (split_cells(hint[1:], max(0, room - 1))[0], pen.style("t3"))]
         start = self.cursor
         while start and width(shown[start - 1 : self.cursor]) < room:
             start -= 1
         if not is_open:
-            return [(take(shown[start:], room)[0], style)]
+            return [(split_cells(shown[start:], room)[0], style)]
         before = shown[start : self.cursor]
         under = shown[self.cursor : self.cursor + 1] or " "
-        after = take(shown[self.cursor + 1 :], max(0, room - width(before) - width(under)))[0]
+        after = split_cells(shown[self.cursor + 1 :], max(0, room - width(before) - width(under)))[0]
         return [(before, style), (under, cursor), (after, style)]
 
     def rows(self, room: int, pen: Pen, max_rows: int) -> list[list[Part]]:
@@ -85,7 +85,7 @@ class Field:
         text = self.text + " "  # The cursor can be after the last character.
         pieces: list[str] = []
         while text:
-            piece = take(text, room)[0] or text[:1]
+            piece = split_cells(text, room)[0] or text[:1]
             pieces.append(piece)
             text = text[len(piece) :]
         ends = list(accumulate(map(len, pieces)))

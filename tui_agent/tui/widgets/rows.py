@@ -12,7 +12,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from tui_agent.tui.actions import KeyHint
-from tui_agent.tui.text import cell_text, clean_line, fit, take, width
+from tui_agent.tui.text import cell_text, clean_line, fit, split_cells, width
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Looks, Role
 
@@ -52,7 +52,7 @@ def cut_parts(parts: Sequence[Part], room: int, ellipsis: str = "") -> list[Part
             break
         wide = width(text)
         if wide > room:
-            text = fit(text, room, ellipsis) if ellipsis else take(text, room)[0]
+            text = fit(text, room, ellipsis) if ellipsis else split_cells(text, room)[0]
             wide = room
         shown.append((text, style))
         room -= wide
@@ -217,7 +217,7 @@ def wrap(text: str, room: int) -> list[str]:
     for line in text.split("\n"):
         rest = line
         while width(rest) > room:
-            head, _ = take(rest, room)
+            head, _ = split_cells(rest, room)
             head = head or rest[:1]
             end = head.rfind(" ") if rest[len(head) : len(head) + 1] != " " else len(head)
             end = end if end > 0 else len(head)

@@ -162,7 +162,7 @@ class CheckpointsScreen(Page[Checkpoint]):
             self.say("A turn is running. You can revert when the turn has ended.", "warning")
             return
         target = _name(checkpoint) if checkpoint.part < 0 else f"after part {checkpoint.part}"
-        self.context.rewind.go(checkpoint.seq, f"Revert to {target}", then=self.leave)
+        self.context.rewind.confirm_revert(checkpoint.seq, f"Revert to {target}", then=self.leave)
 
     def show_author(self, number: int) -> None:
         """Show only the checkpoints by the author with this index in `FILTERS`."""

@@ -92,7 +92,7 @@ class TreeScreen(Page[Node]):
         else:
             message = f"after “{clean_line(node.result.text)[:40]}”"
             target = message if node.is_message else f"the end of {branch.name}"
-            self.context.rewind.go(node.result.last_seq, f"Revert to {target}", then=self.leave)
+            self.context.rewind.confirm_revert(node.result.last_seq, f"Revert to {target}", then=self.leave)
 
     def fork(self, node: Node) -> None:
         fork_end(self.context, self._fork_point(node), Path(node.branch.path), self.say)
