@@ -25,7 +25,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import is_session_stored
 from tui_agent.session.engine_handle import EngineLink
 from tui_agent.tui.actions import KeyHint, Scope, command_word, footer, is_shell_line
-from tui_agent.tui.main_screen import SessionApp, Spawn
+from tui_agent.tui.main_screen import SessionApp, Spawn, run_in_page
 from tui_agent.tui.panes.policy import policy_after
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.prompt import PLACEHOLDER, Prompt
@@ -412,7 +412,7 @@ def run_in_browser(options: SessionOptions, *, handle: EngineLink) -> int:
     """Run the app in a browser page, connected through this process's standard input and output."""
     app = AgentApp(options, watch_themes=True)
     app.handle = handle
-    return app.run_in_browser()
+    return run_in_page(app)
 
 
 def draw(app: AgentApp) -> int:

@@ -145,17 +145,6 @@ class Frame(App[int]):
         self._notice_timer: Timer | None = None
         self.background_asked_at = 0.0
 
-    def run_in_browser(self) -> int:
-        """Run the app in a browser page until the user quits; return the exit status.
-
-        The page is connected through this process's standard input and output.
-        """
-        self.driver_class = import_module("textual.drivers.web_driver").WebDriver
-        self.terminal = Terminal(
-            self._write, {}
-        )  # a browser page has no title to restore, and answers no queries
-        return self.run() or 0
-
     def get_default_screen(self) -> Screen[None]:
         return MainScreen(id="main-screen")
 
@@ -377,6 +366,16 @@ class Frame(App[int]):
         driver = self._driver
         if driver is not None and not self.is_headless:
             driver.write(text)
+
+
+def run_in_page(app: Frame) -> int:
+    """Run an app in a browser page until the user quits; return the exit status.
+
+    The page is connected through this process's standard input and output.
+    """
+    app.driver_class = import_module("textual.drivers.web_driver").WebDriver
+    app.terminal = Terminal(app._write, {})  # a browser page has no title to restore, and answers no queries
+    return app.run() or 0
 
 
 class SessionApp(Frame, inherit_bindings=False):

@@ -13,6 +13,7 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import DisplayBlock, MarkdownBlock, TerminalBlock, TextBlock
 from tui_agent.protocol.events.simulation import SimulationMessage, SimulationRole, Viewer
 from tui_agent.protocol.unicode_text import format_count
+from tui_agent.tui.main_screen import run_in_page
 from tui_agent.tui.screens.page import LinesScreen
 from tui_agent.tui.screens.single_screen import SingleScreenApp
 from tui_agent.tui.theme.theme import Looks, Role
@@ -141,4 +142,4 @@ def run_history(
 ) -> int:
     """Show the history in a terminal or a browser page until the user quits; return the exit status."""
     app = HistoryApp(options, title, messages)
-    return app.run_in_browser() if browser else app.run(mouse=app.first.mouse) or 0
+    return run_in_page(app) if browser else app.run(mouse=app.first.mouse) or 0
