@@ -39,11 +39,14 @@ from tui_agent.protocol.events.session import ErrorRaised, RunStarted
 from tui_agent.protocol.events.turn import QuestionAsked, TurnEnd
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.session.command_effects import describe_effect
-from tui_agent.session.pending_commands import PendingCommand, RunningPrompt, SettledCommand
+from tui_agent.session.pending_commands import PendingCommand, PendingCommands, RunningPrompt, SettledCommand
 
 
 class ReportedCommand(SettledCommand):
-    """A command without a turn, such as `/undo`, that was sent to the session. `report`: sentences about the command's effect."""
+    """A command without a turn, such as `/undo`, that was sent to the session.
+
+    `report`: sentences about the command's effect.
+    """
 
     report = ""
 
@@ -78,7 +81,7 @@ class EditorSession:
         self._read_text = partial(read_text_or_preview, session)
         self._translator = UpdateTranslator(str(workspace), self._read_text)
         self._history: list[Envelope] = []
-        self._pending: list[PendingCommand] = []
+        self._pending = PendingCommands()
         self._is_cancelled = False
         """True if the editor cancelled the newest prompt."""
 
@@ -144,8 +147,7 @@ class EditorSession:
             await self._show_start_errors()
             await self._pump(group)
             await self._close_calls(self._state.view())
-        for command in self._pending:
-            command.fail(self._session.failure or SESSION_ENDED)
+        self._pending.fail(self._session.failure or SESSION_ENDED)
 
     async def _show_start_errors(self) -> None:
         """Show the errors of this run that were recorded before the session was open, unless `replay` showed them."""
@@ -168,8 +170,8 @@ class EditorSession:
                         group.start_soon(self._ask_question, question, event)
                     case _:
                         pass
-                for command in self._pending:
-                    command.take(event)
+                # After the updates, so that the response to a prompt follows the last update of its turn.
+                self._pending.take(event)
 
     async def _send(self, updates: list[Update]) -> None:
         for update in updates:
@@ -208,15 +210,8 @@ class EditorSession:
         await self._wait_for(PendingCommand(self._session.submit(command)))
 
     async def _wait_for(self, command: PendingCommand) -> None:
-        self._pending.append(command)
-        if self._session.is_closed:
-            command.fail(self._session.failure or SESSION_ENDED)
-        try:
-            await command.done.wait()
-        finally:
-            self._pending.remove(command)
-        if command.error is not None:
-            raise command.error
+        ended = (self._session.failure or SESSION_ENDED) if self._session.is_closed else None
+        await self._pending.wait_for(command, ended)
 
     def cancel(self) -> None:
         """Stop the running turn or slash command."""

@@ -254,7 +254,9 @@ def dispatch(words: list[str]) -> int:
     name = words[position]
     if name in VERBS:
         before, after = words[:position], words[position + 1 :]
-        end = len(options_part(after))
+        end = len(
+            options_part(after)
+        )  # options before the command are its own, so they must stay before `--`
         return call(f"tui-agent {name}", VERBS[name], [*after[:end], *before, *after[end:]])
     reject_mistyped_command(name)
     if {"-h", "--help"} & set(words):

@@ -161,6 +161,7 @@ class HistoryFitter:
         for section in SHORTENING_ORDER:
             positions = [position for position in free if sections[position] == section]
             size = sum(counted[position].tokens for position in positions)
+            # First only the part above the section's budget, then as much as is needed.
             for over in (size - (room.budget(section) or 0), size):
                 excess = self._shorten(fitted, section, positions, min(over, excess), excess)
                 if excess <= 0:
@@ -198,6 +199,7 @@ class HistoryFitter:
         """Return the message with shortened texts, or None if that saves no tokens."""
         if before.tokens < (_TINY_MIN_TOKENS if tiny else _MIN_BLOCK_TOKENS):
             return None
+        # The message is stored beside its id, because an id can be given to a new object.
         known = self._short.get((id(before.message), tiny))
         if known is not None and known[0] is before.message:
             return known[1]

@@ -6,7 +6,6 @@ Invariant: clients that open the same session share its engine.
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import anyio
 from anyio import to_thread
@@ -23,7 +22,7 @@ from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.session.clock import RandomIds
-from tui_agent.session.pending_commands import PendingCommand
+from tui_agent.session.pending_commands import PendingCommand, PendingCommands
 from tui_agent.session.remote import RemoteSession
 from tui_agent.wiring.startup_context import load_startup_context
 
@@ -47,7 +46,7 @@ class HostedSession:
         self.ready = anyio.Event()
         self.failure: TuiAgentError | None = None
         self._opened_note: OpenedNote | None = None
-        self._pending: list[PendingCommand] = []
+        self._pending = PendingCommands()
 
     @property
     def opened_note(self) -> OpenedNote:
@@ -66,8 +65,7 @@ class HostedSession:
                 self.failure = error
             self.failure = self.failure or self.session.failure or SESSION_ENDED
             self.ready.set()
-            for command in self._pending:
-                command.fail(self.failure)
+            self._pending.fail(self.failure)
             await self.session.aclose()  # also if the engine ended by itself: this reaps its process
 
     async def _follow(self, until: int) -> None:
@@ -88,23 +86,11 @@ class HostedSession:
             self.calls[event.payload.call_id] = event.payload
         elif isinstance(event.payload, ToolFinished):
             self.calls.pop(event.payload.call_id, None)
-        for command in self._pending:
-            command.take(event)
+        self._pending.take(event)
 
     async def carry_out(self, command: PendingCommand) -> None:
-        """Wait until a sent command is done.
-
-        Raise the engine's error if the command is refused or the session ends.
-        """
-        self._pending.append(command)
-        if self.failure is not None:
-            command.fail(self.failure)
-        try:
-            await command.done.wait()
-        finally:
-            self._pending.remove(command)
-        if command.error is not None:
-            raise command.error
+        """Wait until a sent command is done. Raise the engine's error if it is refused or the session ends."""
+        await self._pending.wait_for(command, self.failure)
 
     async def read_text(self, text: LongText) -> str:
         """Return the full text of a `LongText`, or only its beginning if its blob is missing."""
@@ -160,6 +146,7 @@ class HostedSessions:
                 self._group.start_soon(self._close_unused, session_id, hosted)
 
     async def _close_unused(self, session_id: str, hosted: HostedSession) -> None:
+        # A page that is loaded again comes back soon, and a running turn continues without clients.
         while hosted.clients == 0 and hosted.failure is None:
             await anyio.sleep(self._linger_s)
             if hosted.clients == 0 and not hosted.state.view().is_busy:
@@ -203,4 +190,4 @@ def _latest_session_id(options: SessionOptions) -> str | None:
 
 def _is_stored(options: SessionOptions, session_id: str) -> bool:
     folders = load_startup_context(options).store.folders()
-    return any(Path(folder).name == session_id for folder in folders)
+    return any(folder.name == session_id for folder in folders)

@@ -194,7 +194,9 @@ class HttpApi:
         self, request: web.Request, hosted: HostedSession, command: Command, *, is_begun: bool = False
     ) -> web.StreamResponse:
         """Send a command and stream its turn, beginning with the session's id and its task list."""
-        after = hosted.last_seq
+        after = (
+            hosted.last_seq
+        )  # read before the command is sent, so that the stream has the command's first event
         prompt = RunningPrompt(hosted.session.submit(command), is_begun=is_begun)
         session: StreamEvent = ("session", {"sessionId": hosted.session.id})
         todos = todo_event(hosted.state.view().todo)

@@ -43,6 +43,39 @@ class PendingCommand:
         self.done.set()
 
 
+class PendingCommands:
+    """The commands of one session that clients wait for."""
+
+    def __init__(self) -> None:
+        self._commands: list[PendingCommand] = []
+
+    def take(self, event: Envelope) -> None:
+        """Pass the session's next event to each command."""
+        for command in self._commands:
+            command.take(event)
+
+    def fail(self, error: TuiAgentError) -> None:
+        """End each command with an error, because the session has ended."""
+        for command in self._commands:
+            command.fail(error)
+
+    async def wait_for(self, command: PendingCommand, failure: TuiAgentError | None) -> None:
+        """Wait until a sent command is done. Raise its error if it is refused or the session ends.
+
+        `failure`: the session's error if the session has already ended.
+        """
+        # The command is in the list before the first await, so that no event of it is missed.
+        self._commands.append(command)
+        if failure is not None:
+            command.fail(failure)
+        try:
+            await command.done.wait()
+        finally:
+            self._commands.remove(command)
+        if command.error is not None:
+            raise command.error
+
+
 class SettledCommand(PendingCommand):
     """A command that was sent. `done` is set when the agent is idle again, or when the command is refused."""
 

@@ -112,6 +112,7 @@ def end_if_blocked(loop: asyncio.AbstractEventLoop) -> Callable[[PluginError], N
         if not exit_status:
             exit_status = 128 + number
             signal.signal(signal.SIGALRM, end)
+            # As long as the loop runs, it postpones the alarm. The alarm of a blocked loop ends the process.
             loop.call_soon_threadsafe(postpone)
             signal.setitimer(signal.ITIMER_REAL, MAX_BLOCKED_S)
             signal.raise_signal(STOP_SIGNAL)

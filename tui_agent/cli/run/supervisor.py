@@ -73,6 +73,7 @@ class LineRelay:
             with suppress(BlockingIOError):
                 while piece := os.read(self._source, PIPE_READ_BYTES):
                     pieces.append(piece)
+                    # A fast writer is printed in portions. After its end, the rest is read at once.
                     if len(pieces) > 100 and alive:
                         break
             complete_lines, line_end, partial = b"".join(pieces).rpartition(b"\n")

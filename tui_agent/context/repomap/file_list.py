@@ -75,7 +75,7 @@ def list_files(root: Path, may_show: Callable[[str], bool]) -> FileList:
 
 def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[FileList, list[str]]:
     """Return the list of files and all names found. The field `folders` of the list is not set yet."""
-    os.scandir(root).close()
+    os.scandir(root).close()  # raises `OSError` for an unreadable folder, where git would only list nothing
     repository = locate_repository(root)
     index = index_key(repository)
     names = list_own_files(root, timeout_s=GIT_S) if repository is not None else None
@@ -190,6 +190,7 @@ def _folder_time(root: Path, name: str, since: int) -> int:
         return GONE_TIME
     except OSError:
         return -1
+    # A second change within the same clock tick would leave the time as it is, so a fresh time is not trusted.
     return time_ns if time_ns < since - TICK_NS else -1
 
 

@@ -32,7 +32,7 @@ FILE_S = 8.0
 # The limit is not for elapsed time: at low priority, one second of work can take ten seconds.
 SPLIT_BYTES = 3_000_000
 """A second process is started if all files together have at least this many bytes."""
-CHUNK_BYTES, LEAST_BYTES, MOST_CHUNKS = 1_500_000, 200_000, 2_000
+MAX_CHUNK_BYTES, MIN_CHUNK_BYTES, MAX_CHUNKS = 1_500_000, 200_000, 2_000
 CHUNK_DIVISOR = 8
 """Each chunk of files gets about 1/`CHUNK_DIVISOR` of the remaining bytes, so later chunks are smaller."""
 PATIENCE_S = 60.0
@@ -100,6 +100,7 @@ def start(
     fd = os.open(f"{build.file}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # The worker inherits the lock, and so holds it for as long as it lives, even after this process has ended.
         child = subprocess.Popen(
             [sys.executable, "-P", "-m", "tui_agent.context.repomap.worker"],
             cwd=build.file.parent,
@@ -245,8 +246,8 @@ def _split_chunks(entries: list[Entry]) -> list[list[Entry]]:
     """Split the files into chunks of at most `indexer.BATCH` files."""
     # Later chunks are smaller, so that both processes end at about the same time.
     remaining = sum(entry.size for entry in entries)
-    largest = max(CHUNK_BYTES, remaining // MOST_CHUNKS)
-    smallest = max(LEAST_BYTES, remaining // MOST_CHUNKS) if remaining > SPLIT_BYTES else largest
+    largest = max(MAX_CHUNK_BYTES, remaining // MAX_CHUNKS)
+    smallest = max(MIN_CHUNK_BYTES, remaining // MAX_CHUNKS) if remaining > SPLIT_BYTES else largest
     chunks: list[list[Entry]] = []
     size = limit = 0
     for entry in entries:
@@ -281,6 +282,7 @@ def _read_all(index_file: index_db.IndexFile, work: _Work, process: int) -> None
         items = []
         for entry in work.chunks[number]:
             note.write(entry.path)
+            # If the parser needs longer, the signal kills this process, and the next worker does not parse the file.
             signal.setitimer(signal.ITIMER_PROF, FILE_S)
             parse = entry.path not in killers
             items.append(indexer.index_entry(work.root, entry, work.known, parse=parse, cleaner=work.cleaner))

@@ -84,7 +84,7 @@ def fact_blocks(facts: Facts, text: Text) -> list[SummaryBlock]:
         _required_block("Pinned, word for word", _join_pinned(facts, text, calls), 0.14, "pinned messages"),
         _todo_block(facts.todo),
         _required_block("The plan", plan, 0.05, "the plan"),
-        _line_block(FAILING_TITLE, [f"- {name}" for name in facts.failing], 0.08, "tests that fail"),
+        _failing_block(facts.failing),
         changed,
         _optional_block("The last test run", _failed_tests(facts, calls, text), 0.03),
         read,
@@ -151,11 +151,11 @@ def _head_and_tail(words: str, room: int, *, has_artifact: bool) -> FittedText:
     return FittedText(shown.text, cut=shown.is_cut)
 
 
-def _line_block(title: str, lines: Sequence[str], share: float, user_label: str) -> SummaryBlock:
+def _failing_block(tests: Sequence[str]) -> SummaryBlock:
+    lines = [f"- {name}" for name in tests]
     full_text = "\n".join(lines)
-    return SummaryBlock(
-        title, full_text, partial(_fit_newest, lines, full_text), len(full_text), share, user_label
-    )
+    fit = partial(_fit_newest, lines, full_text)
+    return SummaryBlock(FAILING_TITLE, full_text, fit, len(full_text), 0.08, "tests that fail")
 
 
 def _fit_newest(lines: Sequence[str], full_text: str, room: int) -> FittedText:

@@ -143,6 +143,7 @@ class StagingFolder:
         """Run the moves of a restore; after an `OSError`, the caller must call `undo`."""
         with self._files.folder([self._name]) as stage:
             marked = [replace(move, identity=_read_mark(f"{move.staged}.new", stage)) for move in moves]
+            # The journal must be complete and on disk before the first move: after a crash, it is all that `undo` knows.
             journal = json.dumps([asdict(move) for move in marked]).encode()
             self._operations.write(f"{JOURNAL}.new", stage, journal, TEMPORARY_MODE, sync=True)
             self._operations.rename(f"{JOURNAL}.new", stage, JOURNAL, stage)
@@ -156,6 +157,7 @@ class StagingFolder:
                 case "create":
                     self._link_or_move(new, stage, name, fd)
                 case "write":
+                    # A link, not a move: the path exists at every moment, for programs that have the workspace open.
                     self._link_or_move(name, fd, old, stage)
                     self._operations.rename(new, stage, name, fd)
                 case "remove":
@@ -202,7 +204,7 @@ class StagingFolder:
                 case "create":
                     if _read_mark(name, fd) == move.identity:
                         self._operations.unlink(name, fd)
-                    elif not _exists(f"{move.staged}.new", stage):
+                    elif _read_mark(f"{move.staged}.new", stage) is None:
                         skipped.append(move)
                 case "write" | "remove":
                     before = os.lstat(old, dir_fd=stage)
@@ -242,6 +244,7 @@ class StagingFolder:
             with self._files.folder([self._name]) as stage:
                 with os.scandir(stage) as entries:
                     names = [entry.name for entry in entries]
+                # The journal goes first: without it, an interrupted removal is not taken for an unfinished restore.
                 for name in sorted(names, key=lambda name: name != JOURNAL):
                     os.unlink(name, dir_fd=stage)
             with self._files.folder([]) as root:
@@ -278,16 +281,13 @@ def _read_mark(name: str, fd: int) -> FileIdentity | None:
     return status.st_ino, status.st_mtime_ns, status.st_size
 
 
-def _exists(name: str, fd: int) -> bool:
-    return _read_mark(name, fd) is not None
-
-
 def _is_free(name: str, fd: int, move: Move, before: os.stat_result) -> bool:
     """Return True if undoing `move` would not overwrite anyone else's work at `name`."""
     try:
         current = os.lstat(name, dir_fd=fd)
     except FileNotFoundError:
         return True
+    # The old file is still there if the program was killed between the link and the rename of a "write".
     is_old_file = (current.st_dev, current.st_ino) == (before.st_dev, before.st_ino)
     return is_old_file or (current.st_ino, current.st_mtime_ns, current.st_size) == move.identity
 

@@ -5,6 +5,7 @@
 import os
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -85,6 +86,8 @@ async def take_baseline(shadow: CheckpointStore) -> Baseline:
 
 
 def _index_time(repository: Repository | None, started_ns: int) -> int:
+    # Git compares the content of files that are as new as their index, since a second change in the same clock tick
+    # leaves no trace. The user's entries were checked when the user's index was written, not now.
     if repository is None or not (repository.git_folder / "index").exists():
         return started_ns
     return min(started_ns, (repository.git_folder / "index").stat().st_mtime_ns)
@@ -92,7 +95,7 @@ def _index_time(repository: Repository | None, started_ns: int) -> int:
 
 def _record_size(shadow: CheckpointStore) -> None:
     size = measure_folder(shadow.git.folder / "objects")
-    write_file(shadow.git.folder, shadow.git.folder / "first-size", str(size).encode())
+    write_file(shadow.git.folder, "first-size", str(size).encode())
 
 
 def _record_empty_folders(shadow: CheckpointStore, untracked: list[str]) -> None:
@@ -101,7 +104,7 @@ def _record_empty_folders(shadow: CheckpointStore, untracked: list[str]) -> None
     for name in iterate_cancellable(untracked):
         if name.endswith("/"):
             empty_folders |= _empty_folders_in(shadow.workspace, name.rstrip("/"))
-    write_file(shadow.git.folder, shadow.git.folder / EMPTY_FOLDERS_FILE, join_paths(sorted(empty_folders)))
+    write_file(shadow.git.folder, EMPTY_FOLDERS_FILE, join_paths(sorted(empty_folders)))
 
 
 def _empty_folders_in(workspace: Path, name: str) -> set[str]:
@@ -146,6 +149,8 @@ async def find_files_to_read(
         return set()
     oids = {entry.oid.hex() for entry in baseline.entries.values()}
     sizes = await shadow.git.read_sizes(list(oids), missing=True)
+    # A size that differs from the object's means that git converted the file, for example its line ends. A missing
+    # object has no size.
     different = {path for path, entry in baseline.entries.items() if sizes.get(entry.oid.hex()) != entry.size}
     return different | await find_converted(shadow, baseline, repository)
 
@@ -157,9 +162,8 @@ async def find_converted(
     texts = await run_sync(_read_attributes, shadow, baseline, repository)
     if not any(word in text for word in CONVERTING_ATTRIBUTES for text in texts):
         return set()
-    attributes = shadow.git.folder / "info" / "attributes"
     merged = "".join(texts[:-1]).encode("utf-8", "surrogateescape")
-    await run_sync(write_file, shadow.git.folder, attributes, merged)
+    await run_sync(write_file, shadow.git.folder, "info/attributes", merged)
     try:
         out = await shadow.git(
             "check-attr", "-z", "--stdin", *CONVERTING_ATTRIBUTES, stdin=join_paths(list(baseline.entries))
@@ -175,9 +179,7 @@ async def _reset_attributes(shadow: CheckpointStore) -> None:
     """Restore the store's own git attributes, even if the task is cancelled."""
     # The attributes prevent git from converting files.
     with anyio.CancelScope(shield=True):
-        await run_sync(
-            write_file, shadow.git.folder, shadow.git.folder / "info" / "attributes", ATTRIBUTES.encode()
-        )
+        await run_sync(write_file, shadow.git.folder, "info/attributes", ATTRIBUTES.encode())
 
 
 def _read_attributes(shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository) -> list[str]:
@@ -270,15 +272,10 @@ async def _write_tree(shadow: CheckpointStore, draft: Path) -> DraftCheckpoint:
 
 def read_all_bits(shadow: CheckpointStore, tracked: dict[str, Entry]) -> dict[str, tuple[int, int]]:
     """Return git's mode and the permission bits of every existing file in `tracked`."""
-    return {path: (entry.git_mode, bits) for path, entry, bits in _iterate_bits(shadow, tracked.items())}
-
-
-def _iterate_bits(
-    shadow: CheckpointStore, tracked: Iterable[tuple[str, Entry]]
-) -> Iterator[tuple[str, Entry, int]]:
     root = f"{shadow.workspace}/"
-    for path, entry in iterate_cancellable(tracked):
-        try:
-            yield path, entry, os.lstat(root + path).st_mode & 0o7777
-        except OSError:
-            continue  # deleted in the meantime; the next change detection handles it
+    bits = {}
+    for path, entry in iterate_cancellable(tracked.items()):
+        # A file that was deleted in the meantime is handled by the next change detection.
+        with suppress(OSError):
+            bits[path] = entry.git_mode, os.lstat(root + path).st_mode & 0o7777
+    return bits

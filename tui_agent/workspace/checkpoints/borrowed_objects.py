@@ -28,7 +28,7 @@ def borrow_objects(store: Path, objects: Path) -> None:
     if name not in known:
         path = alternates_file(store)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_file(store, path, b"".join(line + b"\n" for line in (*known, name)))
+        write_file(store, str(path.relative_to(store)), b"".join(line + b"\n" for line in (*known, name)))
 
 
 async def measure_needed(shadow: CheckpointStore) -> int:
@@ -99,7 +99,7 @@ async def _write_kept_pack(shadow: CheckpointStore, oids: list[str]) -> str:
     name = await shadow.git.run_line(
         *DURABLE_OPTIONS, "pack-objects", "--quiet", "--window=0", str(base), stdin=stdin
     )
-    await run_sync(write_file, shadow.git.folder, Path(f"{base}-{name}.keep"), b"")
+    await run_sync(write_file, shadow.git.folder, f"objects/pack/pack-{name}.keep", b"")
     return name
 
 

@@ -181,6 +181,7 @@ def _change_time(root: int, path: str) -> float:
 async def find_candidates(shadow: CheckpointStore, index: Path | None = None) -> set[str]:
     """Return every path that could have changed since the newest checkpoint."""
     candidates: set[str] = set()
+    # The errors are collected, because the task group would wrap them in an exception group.
     faults: list[CheckpointError] = []
     async with anyio.create_task_group() as group:
 
@@ -233,7 +234,7 @@ def write_patterns(shadow: CheckpointStore) -> None:
     patterns = read_outer_patterns(shadow.workspace).encode("utf-8", "surrogateescape")
     path = shadow.git.folder / "info" / "exclude"
     if not path.exists() or path.read_bytes() != patterns:
-        write_file(shadow.git.folder, path, patterns)
+        write_file(shadow.git.folder, "info/exclude", patterns)
 
 
 def find_changed_bits(shadow: CheckpointStore) -> list[str]:
@@ -279,6 +280,7 @@ def examine_candidates(
     changes: list[ChangedPath] = []
     room = SHOWN_BYTES_FACTOR * shadow.limits.shown_bytes
     with shadow.files.open_reader() as reader:
+        # Generated folders come last, so that the detailed files are those that the user wrote.
         for path in iterate_cancellable(sorted(candidates, key=lambda path: (bool(folder_of(path)), path))):
             entry = shadow.tracked.get(path)
             reason = unsaveable_reason(shadow, path, nested, tracked=entry is not None)
@@ -349,6 +351,7 @@ async def limit_to_quota(
 ) -> list[ChangedPath]:
     """Return the changes that fit in the store's size quota. Add the paths of further changes to `skips`."""
     new_bytes = sum(change.state.size for change in changes)
+    # The known growth can be too high (git compresses and packs), so it is measured before anything is refused.
     if shadow.growth_bytes + new_bytes > shadow.limits.total_bytes:
         shadow.growth_bytes = await run_sync(measure_growth, shadow)
     room = shadow.limits.total_bytes - shadow.growth_bytes

@@ -78,7 +78,7 @@ async def _repack(shadow: CheckpointStore, *, own: bool, borrowing: bool) -> Non
         await run_sync(alternates_file(shadow.git.folder).unlink)
         words = ("--objects", "--disk-usage", "--max-parents=0", "--all")
         first = await shadow.git.run_line("rev-list", *words)
-        await run_sync(write_file, shadow.git.folder, shadow.git.folder / "first-size", first.encode())
+        await run_sync(write_file, shadow.git.folder, "first-size", first.encode())
 
 
 def _count_objects(store: Path) -> tuple[int, int]:

@@ -38,7 +38,7 @@ def record_stand_in(store: Path, lost: str, commit: str) -> None:
     """Record that `commit` replaces the lost checkpoint `lost`. Raise `OSError` if this fails."""
     path = store / STAND_INS_FILE
     known = path.read_bytes() if path.exists() else b""
-    write_file(store, path, known + f"{lost} {commit}\n".encode())
+    write_file(store, STAND_INS_FILE, known + f"{lost} {commit}\n".encode())
 
 
 def resolve_stand_in(store: Path, commit: str) -> str:
@@ -142,7 +142,7 @@ def _lay_out(store: Path) -> None:
     for name, text in (("HEAD", f"ref: {MAIN_REF}\n"), ("config", CONFIG), ("info/attributes", ATTRIBUTES)):
         path = store / name
         if not path.is_file() or path.read_bytes() != text.encode():
-            write_file(store, path, text.encode())
+            write_file(store, name, text.encode())
 
 
 def recreate_missing_parts(store: Path) -> list[str]:
@@ -152,10 +152,12 @@ def recreate_missing_parts(store: Path) -> list[str]:
     """
     if not (store / "objects").is_dir():
         return []
-    missing = [name for name in ("HEAD",) if not (store / name).is_file()]
-    for name, text in (("HEAD", f"ref: {MAIN_REF}\n"), ("config", CONFIG)):
-        if not (store / name).is_file():
-            write_file(store, store / name, text.encode())
+    missing = []
+    if not (store / "config").is_file():
+        write_file(store, "config", CONFIG.encode())
+    if not (store / "HEAD").is_file():
+        write_file(store, "HEAD", f"ref: {MAIN_REF}\n".encode())
+        missing.append("HEAD")
     if not (store / "refs").is_dir():
         missing.append("refs")
     (store / "refs" / "heads").mkdir(parents=True, exist_ok=True)

@@ -181,13 +181,14 @@ def copy_index(source: Path, target: Path) -> None:
     os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def write_file(store: Path, path: Path, content: bytes) -> None:
-    """Atomically write the file at `path` in the checkpoint store; raise `OSError` if this fails."""
+def write_file(store: Path, name: str, content: bytes) -> None:
+    """Atomically write the file `name`, such as `info/exclude`, of a checkpoint store; raise `OSError` if this fails."""
+    # The draft is in the store's own folder, where `clear_locks` finds it after a crash.
     draft = store / f"draft-{uuid4().hex}"
     try:
         draft.touch(FILE_MODE)
         draft.write_bytes(content)
-        draft.replace(path)
+        draft.replace(store / name)
     finally:
         with contextlib.suppress(OSError):  # report the original error, not one of the clean-up
             draft.unlink(missing_ok=True)

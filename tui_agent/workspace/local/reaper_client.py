@@ -208,6 +208,7 @@ class ReaperClient:
         own_end, warden_end = socket.socketpair()
         child = Child(own_end)
         try:
+            # The descriptors and the data of an order are two messages, so the lock keeps other orders from between them.
             with warden_end, self._lock:
                 line = self._connect()
                 self._count += 1

@@ -61,7 +61,7 @@ def bubblewrap_arguments(
     options += ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     options += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     options += _bind_each("--ro-bind-try", machine.settings)
-    options += _cover_each("/dev/null", machine.secrets)
+    options += _hide_each(machine.secrets)
     for private_folder in machine.folders:
         options += (
             ["--bind", own[private_folder], private_folder]
@@ -71,7 +71,7 @@ def bubblewrap_arguments(
     options += _bind_each("--ro-bind-try", mounts.visible)
     options += _bind_each("--ro-bind" if mounts.read_only else "--bind", mounts.writable)
     options += _bind_each("--ro-bind", mounts.read_only_paths)
-    options += _cover_each("/dev/null", mounts.sockets)
+    options += _hide_each(mounts.sockets)
     for path, cover in zip(mounts.masked, cover_files(mounts, private), strict=True):
         options += ["--ro-bind", cover, path.rstrip("/")]
     # Hide paths last, so that no mount of the workspace can make them visible again.
@@ -95,10 +95,9 @@ def _bind_each(option: str, paths: Iterable[str]) -> Iterator[str]:
         yield from (option, path, path)
 
 
-def _cover_each(source: str, paths: Iterable[str]) -> Iterator[str]:
-    """Yield options that mount the device `source` over each path."""
+def _hide_each(paths: Iterable[str]) -> Iterator[str]:
     for path in paths:
-        yield from ("--ro-bind", source, path)
+        yield from ("--ro-bind", "/dev/null", path)
 
 
 @contextmanager

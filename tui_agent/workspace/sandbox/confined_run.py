@@ -168,6 +168,8 @@ async def _run_once(
     run: Callable[[Command, OutputSink], Awaitable[ExecResult]],
 ) -> tuple[ExecResult, bool, ConfinedCommand | None]:
     """Try once to run the command; return the result, True if the command started, and the prepared command."""
+    # The context is entered and left in threads, because both block. The exit is shielded: placeholders and private
+    # files must go after a cancellation, too.
     context = _prepare(confinement, command, spec)
     try:
         prepared = await to_thread.run_sync(context.__enter__)

@@ -170,10 +170,8 @@ class Confinement:
                     cleanup=cleanup,
                 )
                 if self._support.machine is None:
-                    options = seatbelt.seatbelt_arguments(
-                        mounts, private.temporary, network=spec.allow_network
-                    )
-                    yield report((*options, *argv), env)
+                    profile = seatbelt.build_profile(mounts, private.temporary, network=spec.allow_network)
+                    yield report((seatbelt.PROGRAM, "-p", profile, *argv), env)
                 else:
                     context = self._bubblewrap_command(
                         self._support.machine, mounts, private, folder, extra, network=spec.allow_network

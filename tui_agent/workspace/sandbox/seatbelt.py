@@ -38,11 +38,6 @@ def build_profile(mounts: Mounts, private: str, *, network: bool) -> str:
     return "\n".join(line for line in lines if line) + "\n"
 
 
-def seatbelt_arguments(mounts: Mounts, private: str, *, network: bool) -> list[str]:
-    """Return the command line of `sandbox-exec` up to the command itself."""
-    return [PROGRAM, "-p", build_profile(mounts, private, network=network)]
-
-
 def _rule(action: str, paths: Iterable[str], filter_kind: str = "subpath") -> str:
     filters = " ".join(f"({filter_kind} {_quote(path)})" for path in paths)
     return f"({action} {filters})" if filters else ""

@@ -126,7 +126,7 @@ def test_a_second_process_that_dies_costs_no_more_than_what_it_had_begun(tmp_pat
 import os, signal, time
 from pathlib import Path
 from tui_agent.context.repomap import indexer, worker
-worker.SPLIT_BYTES = worker.CHUNK_BYTES = 1
+worker.SPLIT_BYTES = worker.MAX_CHUNK_BYTES = 1
 find, first = indexer.index_entry, os.getpid()
 def fatal(*given, **named):
     if os.getpid() != first:
