@@ -36,7 +36,7 @@ class RedactedLog:
         """
         self._folder = folder
         self._redactor = redactor
-        self._wanted = (
+        self._branch_seqs = (
             {record.seq for record in read_records(folder, current_branch_only=True)} if branch else None
         )
         self._blobs: BlobStore = open_blobs(folder)
@@ -48,7 +48,7 @@ class RedactedLog:
     def lines(self) -> Iterator[bytes]:
         """Yield the redacted lines of the log, each with its newline."""
         for seq, line in read_stored_lines(self._folder):
-            if self._wanted is None or seq in self._wanted:
+            if self._branch_seqs is None or seq in self._branch_seqs:
                 yield self._redact_line(line.encode())
 
     def _redact_line(self, line: bytes) -> bytes:

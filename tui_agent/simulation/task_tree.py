@@ -91,8 +91,8 @@ def _nest(rows: Sequence[object], source: str) -> Mapping[str, Any]:
             raise ConfigError(f"{source}, at {index}: it is not an object with an id.", hint=FORMAT_HINT)
         if row["id"] in nodes:
             raise _node_error(source, row["id"], "another node has the same id")
-        given = row.get("children", [])
-        nodes[row["id"]] = {**row, "children": list(given) if isinstance(given, list) else given}
+        children = row.get("children", [])
+        nodes[row["id"]] = {**row, "children": list(children) if isinstance(children, list) else children}
         parents[row["id"]] = str(nodes[row["id"]].pop("parent", None) or "")
     roots = [name for name, parent in parents.items() if not parent]
     for name, parent in parents.items():

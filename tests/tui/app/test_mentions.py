@@ -196,7 +196,7 @@ async def test_pasted_text_stays_pasted_when_it_is_edited_undone_recalled_or_unf
         editor = driven.app.prompt.editor
 
         def mentioned() -> list[str]:
-            return [mention.given for mention in editor.typed_mentions]
+            return [mention.text for mention in editor.typed_mentions]
 
         await driven.type("@a.py ")
         editor.paste("see @b.py and @c.py")
@@ -236,9 +236,9 @@ async def test_a_message_that_comes_back_keeps_its_pasted_parts(tmp_path: Path) 
         editor.paste("not @b.py")
         await driven.press("enter")
         await driven.press("up")
-        assert [mention.given for mention in editor.typed_mentions] == ["a.py"]
+        assert [mention.text for mention in editor.typed_mentions] == ["a.py"]
         await driven.press("down")
         editor.put_text("@c.py")
         prompt.give_back([Prompt.Submitted("@a.py not @b.py", "send")])
         assert editor.text == "@a.py not @b.py\n@c.py"
-        assert [mention.given for mention in editor.typed_mentions] == ["a.py", "c.py"]
+        assert [mention.text for mention in editor.typed_mentions] == ["a.py", "c.py"]

@@ -12,7 +12,7 @@ def _paths(text: str) -> list[str]:
 
 
 def _meant(text: str) -> list[str]:
-    return [one.given for one in find_candidates(text, ROOT) if one.is_certain]
+    return [one.text for one in find_candidates(text, ROOT) if one.is_certain]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_these_are_looked_up(text: str, found: str) -> None:
 @pytest.mark.parametrize("lines", [":2-3", "#L2-L3", "#L2-3"])
 def test_lines_may_stand_behind_a_quoted_path(lines: str) -> None:
     [one] = find_candidates(f'see @"my notes.md"{lines}, please', ROOT)
-    assert one.given == f"my notes.md{lines}" and one.is_certain
+    assert one.text == f"my notes.md{lines}" and one.is_certain
     assert [(each.path, each.first_line, each.last_line) for each in one.readings] == [("my notes.md", 2, 3)]
 
 
@@ -47,7 +47,7 @@ def test_lines_may_stand_behind_a_quoted_path(lines: str) -> None:
 def test_a_range_of_lines_may_stand_behind_a_pasted_path(lines: str) -> None:
     path = f"/home/me/shop/src/app.py{lines}"
     [one] = find_candidates(f"see {path}.", ROOT)
-    found = [(each.given, each.path, each.first_line, each.last_line) for each in one.readings]
+    found = [(each.text, each.path, each.first_line, each.last_line) for each in one.readings]
     assert found[-1] == (path, "src/app.py", 10, 20)
 
 

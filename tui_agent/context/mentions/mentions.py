@@ -129,9 +129,9 @@ async def resolve_mentions(
 
 
 async def _look_up(place: MentionCandidate, sources: Sources, names: _NameBudget) -> _Lookup | None:
-    resource = split_resource(place.given, sources.servers)
+    resource = split_resource(place.text, sources.servers)
     if resource is not None and sources.read_resource is not None:
-        return await _resource_lookup(place.given, *resource, sources.read_resource, sources)
+        return await _resource_lookup(place.text, *resource, sources.read_resource, sources)
     refusal = ""
     for reading in place.readings:
         try:
@@ -145,17 +145,17 @@ async def _look_up(place: MentionCandidate, sources: Sources, names: _NameBudget
             return await _read_mention(reading, info, sources)
         except EnvironmentFault as fault:
             return _Lookup(
-                Mention(reference=reading.given, kind="refused", path=reading.path, note=fault.message)
+                Mention(reference=reading.text, kind="refused", path=reading.path, note=fault.message)
             )
     if place.symbol and not refusal:
         symbol, note = await _find_symbol(place, sources, names)
         if symbol is not None:
             return symbol
         if note and not place.is_certain:
-            return _Lookup(Mention(reference=place.given, kind="missing", note=note))
-    if not place.is_certain and (not refusal or place.given.startswith("/")):
+            return _Lookup(Mention(reference=place.text, kind="missing", note=note))
+    if not place.is_certain and (not refusal or place.text.startswith("/")):
         return None
-    return _Lookup(Mention(reference=place.given, kind="missing", note=refusal or "file not found"))
+    return _Lookup(Mention(reference=place.text, kind="missing", note=refusal or "file not found"))
 
 
 async def _find_path(path: str, sources: Sources) -> FileInfo | None:
@@ -183,14 +183,14 @@ async def _read_mention(reading: MentionedPath, info: FileInfo, sources: Sources
     path = (info.path if _UNTYPED in reading.path else reading.path).rstrip("/") or "."
     refusal = sources.may_read(path, sources.env.resolve(path))
     if refusal:
-        return _Lookup(Mention(reference=reading.given, kind="refused", path=path, note=refusal))
+        return _Lookup(Mention(reference=reading.text, kind="refused", path=path, note=refusal))
     if info.kind == "directory":
         return _Lookup(await _directory_mention(reading, info.path, sources))
     content = await sources.env.read(path)
     media = image_type(content.data)
     if media:
         mention = Mention(
-            reference=reading.given,
+            reference=reading.text,
             kind="image",
             path=content.path,
             sha256=content.digest,
@@ -210,7 +210,7 @@ async def _directory_mention(reading: MentionedPath, path: str, sources: Sources
     text = f"<directory path={_quote(shown_path)}>\n{shown or '[empty]'}{note}\n</directory>"
     return _with_tokens(
         Mention(
-            reference=reading.given,
+            reference=reading.text,
             kind="directory",
             path=shown_path,
             size=len(names),
@@ -267,7 +267,7 @@ async def _image_mention(mention: Mention, data: bytes, media: str, sources: Sou
 
 def _file_lookup(reading: MentionedPath, content: FileContent) -> _Lookup:
     mention = Mention(
-        reference=reading.given, kind="file", path=content.path, sha256=content.digest, size=len(content.data)
+        reference=reading.text, kind="file", path=content.path, sha256=content.digest, size=len(content.data)
     )
     decoded = decode_text(content.data)
     if decoded is None:
@@ -420,7 +420,7 @@ def _symbol_mention(
         notes.insert(0, definitions[0].name)
     return _with_tokens(
         Mention(
-            reference=place.given,
+            reference=place.text,
             kind="symbol",
             path=definitions[0].path,
             first_line=definitions[0].first,

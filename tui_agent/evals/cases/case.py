@@ -130,14 +130,14 @@ class Case(FrozenModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _map_iteration_budget(cls, given: Any) -> Any:
+    def _map_iteration_budget(cls, tree: Any) -> Any:
         """Accept `step_budget` as another name for the limit of iterations."""
-        if isinstance(given, dict) and "step_budget" in given:
-            budgets = given.get("budgets", {})
+        if isinstance(tree, dict) and "step_budget" in tree:
+            budgets = tree.get("budgets", {})
             if isinstance(budgets, dict):
-                budgets = {"max_iterations": given["step_budget"], **budgets}
-            return {**{name: given[name] for name in given if name != "step_budget"}, "budgets": budgets}
-        return given
+                budgets = {"max_iterations": tree["step_budget"], **budgets}
+            return {**{name: tree[name] for name in tree if name != "step_budget"}, "budgets": budgets}
+        return tree
 
     @model_validator(mode="after")
     def _check_result(self) -> "Case":

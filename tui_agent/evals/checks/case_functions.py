@@ -50,9 +50,9 @@ def load_case_functions(base: StartupContext, case: Case) -> CaseFunctions:
     loaded = plugin_host(base).load()
     verifiers = {offered.name: offered for offered in loaded.verifiers}
     oracles = {offered.name: offered.make for offered in loaded.oracles}
-    wanted = (("verifier", verifier, tuple(verifiers)), ("oracle", case.oracle_plugin, tuple(oracles)))
-    for kind, name, known in wanted:
-        if name and name not in known:
+    functions = (("verifier", verifier, tuple(verifiers)), ("oracle", case.oracle_plugin, tuple(oracles)))
+    for kind, name, loaded_names in functions:
+        if name and name not in loaded_names:
             failures = "; ".join(f"{event.plugin}: {event.message}" for event in loaded.failed)
             raise ConfigError(
                 f"{case.id}: no plugin has the {kind} {name!r}.",

@@ -95,10 +95,10 @@ def _copy_as_container(case: Case, fixture: Path, target: Path) -> None:
                 path, target / inside, symlinks=True, dirs_exist_ok=True, ignore=_ignore_build_files
             )
         else:
-            whole = target / inside
-            whole = whole / path.name if place.endswith(("/", ".")) or whole.is_dir() else whole
-            whole.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(path, whole, follow_symlinks=False)
+            copy = target / inside
+            copy = copy / path.name if place.endswith(("/", ".")) or copy.is_dir() else copy
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, copy, follow_symlinks=False)
     if not case.harbor.copies:
         shutil.copytree(root, target, symlinks=True, dirs_exist_ok=True, ignore=_ignore_build_files)
         tests = (case.folder / case.harbor.tests).resolve()

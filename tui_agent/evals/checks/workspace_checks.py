@@ -258,12 +258,14 @@ def check_expected(case: Case, workspace: Path, used_tools: Mapping[str, int]) -
         with os_errors_as(
             ConfigError, f"{case.id}, at expected.files: {name} cannot be read", hint=FORMAT_HINT
         ):
-            wanted = (case.folder / name).read_bytes() if name else None
+            expected = (case.folder / name).read_bytes() if name else None
         file = workspace / path
         content = file.read_bytes() if file.is_file() else None
-        if content != wanted:
-            what = "is missing" if content is None else f"differs from {name}" if name else "should not exist"
-            missed.append(f"{path} {what}")
+        if content != expected:
+            problem = (
+                "is missing" if content is None else f"differs from {name}" if name else "should not exist"
+            )
+            missed.append(f"{path} {problem}")
     return VerifierFinished(verifier=EXPECTED, reward=float(not missed), output="; ".join(missed))
 
 

@@ -56,8 +56,8 @@ async def connect(address: str, workspace: Path) -> AsyncIterator[RemoteTests]:
     """
     import httpx  # noqa: PLC0415 - slow, and only needed here
 
-    given = httpx.URL(address)
-    token = given.params.get("token")
+    url = httpx.URL(address)
+    token = url.params.get("token")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     with TemporaryDirectory() as folder:
         archive = Path(folder, "workspace.tar.gz")
@@ -66,7 +66,7 @@ async def connect(address: str, workspace: Path) -> AsyncIterator[RemoteTests]:
     # No time limit for an answer: a test may take long, and the server limits each test's time.
     timeout = httpx.Timeout(None, connect=10.0)
     async with httpx.AsyncClient(
-        base_url=given.copy_with(query=None), headers=headers, timeout=timeout
+        base_url=url.copy_with(query=None), headers=headers, timeout=timeout
     ) as client:
         opened = await _send(client, "POST", "/sessions", data)
         try:

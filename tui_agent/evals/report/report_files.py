@@ -106,13 +106,13 @@ def _token_plot(report: Report) -> SafeHtml:
         arm: [sums[name][arm].total or 0 for name in ("cached_tokens", "input_tokens", "output_tokens")]
         for arm in report.arms
     }
-    highest = max((taken + given for _, taken, given in totals.values()), default=0) or 1
-    for arm, (cached, taken, given) in totals.items():
-        ends = [0, cached / highest, taken / highest, (taken + given) / highest]
+    highest = max((sent + received for _, sent, received in totals.values()), default=0) or 1
+    for arm, (cached, sent, received) in totals.items():
+        ends = [0, cached / highest, sent / highest, (sent + received) / highest]
         marks = [
             _bar(*span, style) for span, style in zip(pairwise(ends), ("whole", "faint", "bar"), strict=True)
         ]
-        rows.append((arm, f"{format_tokens(taken)} in, {format_tokens(given)} out", marks))
+        rows.append((arm, f"{format_tokens(sent)} in, {format_tokens(received)} out", marks))
     return _plot(rows, "tokens by arm: from the cache, other input, output")
 
 

@@ -41,8 +41,8 @@ def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> list[Sess
     `is_local`: False to check only the oracles, because the cells run on other machines.
     """
     cells = run.unfinished_cells(plan)
-    wanted = {cell.arm for cell in cells}
-    arms = [arm for arm in plan.arms if arm.name in wanted]
+    cell_arms = {cell.arm for cell in cells}
+    arms = [arm for arm in plan.arms if arm.name in cell_arms]
     if any(arm.model == ORACLE for arm in arms):
         _require_oracles(plan, {cell.case for cell in cells})
     for arm in arms:
@@ -157,9 +157,9 @@ def _require_program(base: StartupContext) -> None:
         raise missing_program(agent, LOCAL_ENVIRONMENT)
 
 
-def _require_oracles(plan: Plan, wanted: set[str]) -> None:
+def _require_oracles(plan: Plan, case_ids: set[str]) -> None:
     cases = load_suite(plan.suite, plan.here).cases
-    lacking = [case.id for case in cases if case.id in wanted and not case.has_oracle]
+    lacking = [case.id for case in cases if case.id in case_ids and not case.has_oracle]
     if lacking:
         raise ConfigError(
             f"These cases have no oracle: {list_first(lacking, MAX_NAMED_CASES)}.",

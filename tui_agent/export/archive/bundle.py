@@ -52,9 +52,9 @@ async def export_bundle(
     store = own_store(folder)
     if last_commit:
         with TemporaryDirectory(prefix="tui-agent-bundle-") as temporary:
-            whole, copy = Path(temporary) / "whole.bundle", open_store(Path(temporary) / STORE)
-            await open_store(store).export_bundle(whole)
-            await copy.import_bundle(whole, last_commit)
+            all_commits, copy = Path(temporary) / "whole.bundle", open_store(Path(temporary) / STORE)
+            await open_store(store).export_bundle(all_commits)
+            await copy.import_bundle(all_commits, last_commit)
             with create_file(dest) as draft:
                 draft.unlink()
                 await copy.export_bundle(draft)

@@ -116,15 +116,15 @@ class TraceBuilder:
                 break
             self._records[position] = None
 
-    def build_run(self, **given: Any) -> RunRecord:
+    def build_run(self, **run_fields: Any) -> RunRecord:
         """Return the record of the run. `given`: fields that replace the log's values."""
-        metadata = {**self.run["run_metadata"], **given.pop("run_metadata", {})}
-        fields = {"trajectory_id": self.session, **self.run, **given, "run_metadata": metadata}
+        metadata = {**self.run["run_metadata"], **run_fields.pop("run_metadata", {})}
+        fields = {"trajectory_id": self.session, **self.run, **run_fields, "run_metadata": metadata}
         return RunRecord(**fields, session_end=self.build_end())
 
-    def build_trace(self, **given: Any) -> AgentTrace:
+    def build_trace(self, **run_fields: Any) -> AgentTrace:
         """Return the whole trajectory. `given`: fields of the run that replace the log's values."""
-        return AgentTrace(run=self.build_run(**given), parts=tuple(self.records()))
+        return AgentTrace(run=self.build_run(**run_fields), parts=tuple(self.records()))
 
     def build_end(self, last_part: int | None = None) -> SessionEnd | None:
         """Return the end of the trajectory, or None if the session has not ended.

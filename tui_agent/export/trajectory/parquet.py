@@ -81,12 +81,12 @@ def merge_parts(
     lines: Path,
     *,
     folder: Path,
-    kept: int = 0,
+    kept_rows: int = 0,
     last_seq: int = -1,
     branch: Iterable[Stretch] | None = None,
     last_part: int | None = None,
 ) -> None:
-    """Rewrite `dest`: keep its first `kept` rows, then add the rows in the file `lines`. All rows get the fields of
+    """Rewrite `dest`: keep its first `kept_rows` rows, then add the rows in the file `lines`. All rows get the fields of
     `run`.
 
     - `folder`: folder for temporary files.
@@ -102,8 +102,10 @@ def merge_parts(
     columns = [*(f"getvariable('run').{name} AS {name}" for name in RUN_COLUMNS)]
     columns += [f"{abandoned} AS abandoned" if name == "abandoned" else name for name in PART_COLUMNS]
     sources = [f"SELECT * FROM ({_read_lines(lines, PART_COLUMNS)})"]
-    if kept:
-        sources.insert(0, f"SELECT {', '.join(PART_COLUMNS)} FROM read_parquet({_quote(dest)}) LIMIT {kept}")
+    if kept_rows:
+        sources.insert(
+            0, f"SELECT {', '.join(PART_COLUMNS)} FROM read_parquet({_quote(dest)}) LIMIT {kept_rows}"
+        )
     where = "" if last_part is None else f" WHERE part <= {last_part}"
     metadata = f"{{{_SCHEMA}: '{SCHEMA_VERSION}', {_LAST_SEQ}: '{last_seq}'}}"
     with _connect() as connection, translate_write_errors(dest):

@@ -81,10 +81,10 @@ def commit_of_part(trace: AgentTrace, part: int) -> str:
 
     Raise `UsageError` if the part does not exist, or if there is no checkpoint.
     """
-    wanted = [record for record in trace.parts if part in (record.part, -1)][:1]
-    if not wanted:
+    matching_parts = [record for record in trace.parts if part in (record.part, -1)][:1]
+    if not matching_parts:
         raise UsageError(f"The trajectory has no part {part}.", hint=f"It has {len(trace.parts)} parts.")
-    commits = [wanted[0].git_commit]
+    commits = [matching_parts[0].git_commit]
     if part < 0:
         commits = [record.repo_checkpoint.commit_before for record in trace.parts if record.repo_checkpoint]
     commit = next(filter(None, commits), None) or trace.parts[0].git_commit

@@ -136,7 +136,7 @@ class TrajectoryFile:
                 run,
                 lines,
                 folder=folder,
-                kept=start,
+                kept_rows=start,
                 last_seq=builder.last_seq,
                 branch=builder.branch() if has_moved else None,
                 last_part=self._last_part,

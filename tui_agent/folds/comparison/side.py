@@ -136,10 +136,10 @@ def _limit_beats(all_beats: list[Beat]) -> tuple[Beat, ...]:
     return tuple(beat for beat in all_beats if id(beat) in selected)
 
 
-def _pick_evenly(all_beats: Sequence[Beat], most: int) -> Sequence[Beat]:
-    if len(all_beats) <= most:
+def _pick_evenly(all_beats: Sequence[Beat], max_count: int) -> Sequence[Beat]:
+    if len(all_beats) <= max_count:
         return all_beats
-    return [all_beats[(number + 1) * len(all_beats) // most - 1] for number in range(most)]
+    return [all_beats[(number + 1) * len(all_beats) // max_count - 1] for number in range(max_count)]
 
 
 def _kind(event: Envelope) -> BeatKind | None:

@@ -123,12 +123,12 @@ def list_blocks(memory: JsonMap) -> list[tuple[str, list[str]]]:
     return [(title, text_lines) for title, text_lines in blocks if text_lines]
 
 
-def _limit_items(items: Sequence[str], most: int | None) -> Sequence[str]:
-    """Return up to `most` items. Outdated facts are dropped first, then the oldest items."""
-    if most is None or len(items) <= most:
+def _limit_items(items: Sequence[str], max_count: int | None) -> Sequence[str]:
+    """Return up to `max_count` items. Outdated facts are dropped first, then the oldest items."""
+    if max_count is None or len(items) <= max_count:
         return items
-    outdated = [item for item in items if strip_change_note(item) != item][: len(items) - most]
-    return [item for item in items if item not in outdated][-most:]
+    outdated = [item for item in items if strip_change_note(item) != item][: len(items) - max_count]
+    return [item for item in items if item not in outdated][-max_count:]
 
 
 def _depends_on(fact: str, path: str) -> bool:

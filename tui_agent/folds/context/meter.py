@@ -437,16 +437,16 @@ def _fit_sections(
     sections: Sequence[MeterSection], total: int, stable: Mapping[str, tuple[int, int]]
 ) -> tuple[MeterSection, ...]:
     """Scale the sections to add up to `total`, without changing sections in `stable` if possible."""
-    kept = {
+    unscaled = {
         item.name: stable[item.name][1]
         for item in sections
         if stable.get(item.name, (0, 0))[0] == item.chars > 0
     }
-    others = [item for item in sections if item.name not in kept]
-    rest = total - sum(kept.values())
+    others = [item for item in sections if item.name not in unscaled]
+    rest = total - sum(unscaled.values())
     if rest < 0 or not sum(item.tokens for item in others):
         return _scale_sections(sections, total)
-    scaled = {item.name: item.tokens for item in _scale_sections(others, rest)} | kept
+    scaled = {item.name: item.tokens for item in _scale_sections(others, rest)} | unscaled
     return tuple(replace(item, tokens=scaled[item.name]) for item in sections)
 
 

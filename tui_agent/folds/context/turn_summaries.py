@@ -229,11 +229,11 @@ def _fit_turn(turn: TurnSummary, age: int, others: Sequence[str]) -> str | None:
     """Return the summary of a turn in as much detail as possible, or None if there is no space."""
     details = (NEWEST_DETAIL, RECENT_DETAIL, OLD_DETAIL)[0 if age == 0 else 1 if age <= RECENT_TURNS else 2 :]
     used = "\n\n".join(others)
-    room = MAX_CHARS - _HEAD_CHARS - len(used)
+    max_chars = MAX_CHARS - _HEAD_CHARS - len(used)
     byte_room = MAX_BYTES - 4 * _HEAD_CHARS - len(used.encode("utf-8", "replace"))
     for detail in details:
         block = _format_turn(turn, detail)
-        if len(block) + 2 <= room and len(block.encode("utf-8", "replace")) + 2 <= byte_room:
+        if len(block) + 2 <= max_chars and len(block.encode("utf-8", "replace")) + 2 <= byte_room:
             return block
     return None
 
@@ -268,22 +268,22 @@ def _format_tasks(left: Iterable[TodoItem]) -> str:
 
 def _format_plan(plan: str, others: str) -> str:
     """Return the block with the approved plan, cut so that the newest turn still has room beside `others`."""
-    room = MAX_BYTES - 4 * _HEAD_CHARS - MIN_TURN_BYTES - len(others.encode("utf-8", "replace"))
-    shown = plan.encode("utf-8", "replace")[: max(room, 0)].decode("utf-8", "ignore")[:MAX_PLAN_CHARS]
+    max_bytes = MAX_BYTES - 4 * _HEAD_CHARS - MIN_TURN_BYTES - len(others.encode("utf-8", "replace"))
+    shown = plan.encode("utf-8", "replace")[: max(max_bytes, 0)].decode("utf-8", "ignore")[:MAX_PLAN_CHARS]
     cut = " […]" if len(shown) < len(plan) else ""
     return f"## Approved plan, not carried out to the end\n{shown}{cut}"
 
 
-def _format_line(name: str, items: Sequence[str], most: int) -> str:
-    return f"- {name}: {_join_items(items, most, '; ')}" if items else ""
+def _format_line(name: str, items: Sequence[str], max_chars: int) -> str:
+    return f"- {name}: {_join_items(items, max_chars, '; ')}" if items else ""
 
 
-def _join_items(items: Sequence[str], most: int, separator: str) -> str:
-    """Join as many items as fit in `most` characters, and add the number of further items, e.g. ` and 3 more`."""
-    shown = [clip_line(items[0], most)]
+def _join_items(items: Sequence[str], max_chars: int, separator: str) -> str:
+    """Join as many items as fit in `max_chars` characters, and add the number of further items, e.g. ` and 3 more`."""
+    shown = [clip_line(items[0], max_chars)]
     for item in items[1:]:
-        if sum(len(text) + len(separator) for text in shown) + len(item) > most:
+        if sum(len(text) + len(separator) for text in shown) + len(item) > max_chars:
             break
-        shown.append(clip_line(item, most))
+        shown.append(clip_line(item, max_chars))
     rest = len(items) - len(shown)
     return separator.join(shown) + (f" and {rest} more" if rest else "")

@@ -49,10 +49,10 @@ class GeneratedFiles:
         )
 
 
-def format_folders(folders: Sequence[FolderFiles], most: int = 3) -> str:
+def format_folders(folders: Sequence[FolderFiles], max_named: int = 3) -> str:
     """Format folders as text, e.g. `.venv/ 2,570 files, target/ 1 file and 2 more generated folders`."""
-    text = ", ".join(f"{path} {format_count(count, 'file')}" for path, count in folders[:most])
-    rest = len(folders) - most
+    text = ", ".join(f"{path} {format_count(count, 'file')}" for path, count in folders[:max_named])
+    rest = len(folders) - max_named
     return f"{text} and {format_count(rest, 'more generated folder')}" if rest > 0 else text
 
 

@@ -116,8 +116,8 @@ def skipped_lines_notice(count: int) -> str:
 
 def unknown_events_notice(count: int, *, other_version: bool = False) -> str:
     """Return a phrase about `count` events of an unknown kind or version in a log."""
-    what = "a log version" if other_version else "a kind"
-    return f"{format_count(count, 'event')} of {what} that this version of tui-agent does not know"
+    subject = "a log version" if other_version else "a kind"
+    return f"{format_count(count, 'event')} of {subject} that this version of tui-agent does not know"
 
 
 LARGER_WINDOW_HINT: Final = "Use a model with a larger window (/model), or save the text in a file and mention its @path: files are read in parts."

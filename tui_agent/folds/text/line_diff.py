@@ -257,5 +257,5 @@ def revert_hunk(text: str, hunk: str) -> str | None:
     end = f"\n{NO_NEWLINE}"
     if any(line.endswith(end) for line in reverted[:-1]):
         return None
-    whole = "".join(f"{line}\n" for line in reverted)
-    return whole.removesuffix(f"{end}\n") if reverted and reverted[-1].endswith(end) else whole
+    joined = "".join(f"{line}\n" for line in reverted)
+    return joined.removesuffix(f"{end}\n") if reverted and reverted[-1].endswith(end) else joined

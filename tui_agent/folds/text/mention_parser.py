@@ -56,11 +56,11 @@ _ABSOLUTE_STARTS: Final = tuple(
 class MentionedPath:
     """A path that a mention may refer to.
 
-    `given`: text of the mention.
+    `text`: text of the mention.
     `first_line`, `last_line`: 0 if the mention names no lines.
     """
 
-    given: str
+    text: str
     path: str
     first_line: int = 0
     last_line: int = 0
@@ -74,7 +74,7 @@ class MentionCandidate:
     `symbol`: name of the symbol that the text can refer to.
     """
 
-    given: str
+    text: str
     readings: tuple[MentionedPath, ...]
     symbol: str = ""
     is_certain: bool = False
@@ -87,14 +87,14 @@ def find_candidates(text: str, root: str, only: Collection[str] | None = None) -
     `only`: texts of the mentions to return; None for all mentions.
     """
     fences = [match.span() for match in _FENCE.finditer(text)]
-    given_texts: set[str] = set()
+    known_texts: set[str] = set()
     mentions: list[MentionCandidate] = []
     places = [*_at_mentions(text, fences), *_pasted_paths(text, root.rstrip("/") + "/", fences)]
     for _, mention in sorted(places, key=lambda place: place[0]):
-        if only is not None and mention.given not in only:
+        if only is not None and mention.text not in only:
             continue
-        if mention.given not in given_texts and len(mentions) < MAX_MENTIONS:
-            given_texts.add(mention.given)
+        if mention.text not in known_texts and len(mentions) < MAX_MENTIONS:
+            known_texts.add(mention.text)
             mentions.append(mention)
     return mentions
 
@@ -126,9 +126,9 @@ def _at_mentions(text: str, fences: list[tuple[int, int]]) -> Iterator[tuple[int
         )
 
 
-def split_resource(given: str, servers: Collection[str]) -> tuple[str, str] | None:
+def split_resource(reference: str, servers: Collection[str]) -> tuple[str, str] | None:
     """Return (server, URI) of a mention `SERVER:URI`, or None for any other mention."""
-    server, _, uri = given.partition(":")
+    server, _, uri = reference.partition(":")
     return (server, uri) if server in servers and _URI.match(uri) else None
 
 
@@ -155,18 +155,18 @@ def _pasted_paths(
         if count > MAX_PASTED_PATHS:
             return
         relative = path[len(root) :]
-        lines = (replace(reading, given=path) for reading in _with_lines(relative))
+        lines = (replace(reading, text=path) for reading in _with_lines(relative))
         yield match.start(), MentionCandidate(path, (MentionedPath(path, relative), *lines))
 
 
-def _with_lines(given: str) -> list[MentionedPath]:
+def _with_lines(path: str) -> list[MentionedPath]:
     """Return the path and the line range of a text such as `src/app.py:10-20`."""
-    match = _LINES.fullmatch(given)
+    match = _LINES.fullmatch(path)
     if match is None:
         return []
     first = int(match["a"] or match["c"])
     last = int(match["b"] or match["d"] or first)
-    return [MentionedPath(given, match["path"], max(first, 1), max(last, first, 1))]
+    return [MentionedPath(path, match["path"], max(first, 1), max(last, first, 1))]
 
 
 def _is_path(bare: str) -> bool:

@@ -20,13 +20,13 @@ MAX_COMMAND_CHARS: Final = 60
 def describe_restored(restored: CheckpointRestored) -> str:
     """Describe a restore in a sentence, e.g. `2 files restored, 1 file and .venv/ 2,570 files removed.`"""
     total = len(restored.paths) + restored.unlisted_count
-    kept = [(folder.path, folder.files - folder.removed) for folder in restored.folders]
-    gone = [(folder.path, folder.removed) for folder in restored.folders]
+    restored_folders = [(folder.path, folder.files - folder.removed) for folder in restored.folders]
+    removed_folders = [(folder.path, folder.removed) for folder in restored.folders]
     parts = [
         f"{format_files(count, counted)} {word}"
         for count, folders, word in (
-            (total - restored.removed_count, kept, "restored"),
-            (restored.removed_count, gone, "removed"),
+            (total - restored.removed_count, restored_folders, "restored"),
+            (restored.removed_count, removed_folders, "removed"),
         )
         if (counted := [folder for folder in folders if folder[1]]) or count
     ]

@@ -73,9 +73,9 @@ class Timeline:
         counts = [0] * columns
         for seconds in self.clock:
             counts[self.column(seconds, columns)] += 1
-        most = max(counts, default=0)
+        highest = max(counts, default=0)
         # Square roots keep low levels visible beside a column with a hundred streamed pieces.
-        return [0 if not count else max(1, round(levels * (count / most) ** 0.5)) for count in counts]
+        return [0 if not count else max(1, round(levels * (count / highest) ** 0.5)) for count in counts]
 
     def column(self, seconds: float, columns: int) -> int:
         """Return the index of the column in which the time `seconds` is shown. The timeline has `columns` columns."""

@@ -173,9 +173,9 @@ def _add_kept_work(draft: Draft) -> bool:
     if draft.failure is None or not isinstance(entry, NoticeEntry):
         return False
     results, files = draft.sums.results, len(draft.sums.files)
-    kept = f" and {format_count(results, 'tool result')} are" if results else " is"
+    results_text = f" and {format_count(results, 'tool result')} are" if results else " is"
     changed = format_count(files, "file was", "files were") if files else "No file was"
-    summary = f"Your message{kept} kept. {changed} changed in this turn."
+    summary = f"Your message{results_text} kept. {changed} changed in this turn."
     is_refused_key = entry.lines[0] == _FAULTS["auth"]
     ways = _AFTER_REFUSED_KEY if is_refused_key else _AFTER_FAILURE
     draft.update_notice(draft.failure, "error", (*entry.lines, summary, ways))

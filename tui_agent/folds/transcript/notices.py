@@ -369,12 +369,12 @@ def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved
 
 @NOTICE_HANDLERS.on(CheckpointRestored)
 def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointRestored) -> None:
-    kept, names = (
+    kept_text, names = (
         describe_kept_files(payload),
         (*payload.skipped_paths, *(path for path, _ in payload.kept_folders)),
     )
     move, draft.file_move = draft.file_move, None
-    earlier, draft.kept = draft.kept, (frozenset(names), draft.is_redo)
+    earlier, draft.unrestored = draft.unrestored, (frozenset(names), draft.is_redo)
     folders = tuple(folder.path for folder in payload.folders if folder.files)
     is_complete, headline = not payload.unlisted_count, describe_restored(payload)
     if move is not None and (restored := (*payload.paths, *folders)):
@@ -393,7 +393,7 @@ def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointResto
     elif payload.paths:
         listed = list_names(payload.paths, is_complete=is_complete)
         headline = f"{headline} Files: {listed}" if folders else f"{headline[:-1]}: {listed}"
-    draft.add_notice(ev, "resume", "warning" if kept else "info", (headline, kept))
+    draft.add_notice(ev, "resume", "warning" if kept_text else "info", (headline, kept_text))
 
 
 @NOTICE_HANDLERS.on(SessionForked)

@@ -137,7 +137,7 @@ class Draft:
         self.file_move: str | None = None
         """Reason of a move that restored files (such as `hunk`). It is kept until `checkpoint.restored` names the
         files."""
-        self.kept: tuple[frozenset[str], bool] = frozenset(), False
+        self.unrestored: tuple[frozenset[str], bool] = frozenset(), False
         """The paths left unchanged by the newest restore, and True if a redo caused the restore."""
         self.price = ("", False)
         """The session's model and its price: (model's name, True if its price is known)."""

@@ -150,7 +150,7 @@ class DiffSheet(Viewer):
         added, removed = (sum(side) for side in zip(*counts, strict=True)) if counts else (0, 0)
         changes = format_line_changes(added, removed, self.looks.symbols.minus)
         lines = [words for words, _ in changes]
-        return ", ".join(filter(None, (" ".join([count, *lines]), format_folders(view.folders, most=1))))
+        return ", ".join(filter(None, (" ".join([count, *lines]), format_folders(view.folders, max_named=1))))
 
     def follow(self) -> None:
         """Show the outcome of a requested revert, and read the changes again."""

@@ -379,7 +379,7 @@ class Prompt(Vertical):
         text = editor.text
         pictures, own_words = editor.chips.pictures_in(text), editor.chips.own_words(text)
         queued_after = self.queue_rows.release()
-        mentions = tuple(candidate.given for candidate in editor.typed_mentions)
+        mentions = tuple(candidate.text for candidate in editor.typed_mentions)
         editor.remember_pastes()
         self.post_message(
             self.Submitted(editor.message, how, pictures, text, own_words, queued_after, mentions)
@@ -429,13 +429,13 @@ async def _show_attached(prompt: Prompt, mentions: "Sequence[MentionCandidate]",
     )
     resources = {text for text, _ in prompt.arguments.completions.get(AT_SIGN, ())}
     for mention in mentions:
-        if mention.given in files or mention.given in resources:
-            name = files.get(mention.given, mention.given)
+        if mention.text in files or mention.text in resources:
+            name = files.get(mention.text, mention.text)
             (images if name in image_paths else names).append(clean_line(name))
-        elif mention.symbol and mention.given != typing:
+        elif mention.symbol and mention.text != typing:
             symbols = await prompt.find_symbols(root, mention.symbol)
             names += (
-                [clean_line(mention.given)] if any(each.name == mention.symbol for each in symbols) else []
+                [clean_line(mention.text)] if any(each.name == mention.symbol for each in symbols) else []
             )
     prompt.policy_row.set_attached(names, images)
     prompt.editor.attached_chars = chars

@@ -57,7 +57,7 @@ def find_files(candidates: Iterable[MentionCandidate], root: Path) -> tuple[dict
     for candidate in candidates:
         reading = next((each for each in candidate.readings if _exists(root / each.path)), None)
         if reading is not None:
-            files[candidate.given] = reading.path
+            files[candidate.text] = reading.path
             lines = reading.last_line - reading.first_line + 1 if reading.first_line else 0
             chars += min(
                 _text_size(root / reading.path), lines * (CHARS_PER_LINE + NUMBER_CHARS) or MAX_MENTION_CHARS

@@ -135,7 +135,7 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
     if entry.reason != "finished":
         end_role = _END_ROLES.get(entry.reason, "warning")
         left += [Run(TURN_END_LABELS[entry.reason], look.style(end_role)), Run(dot, tone)]
-    folders = format_folders(entry.folders, most=1)
+    folders = format_folders(entry.folders, max_named=1)
     # The open calls of a turn that a crash stopped can still run, in the next turn.
     nothing = "no files changed" if entry.reason == "finished" else ""
     nothing = "changed files unknown" if entry.has_unknown_changes else nothing
