@@ -80,6 +80,7 @@ class BlobStore:
 
     def _store(self, path: Path, data: bytes) -> None:
         try:
+            # A power failure can leave a torn file of this name, because blobs are written without a sync.
             if self._read(path) != data:
                 make_folder(self._folder)
                 write_file(self._ops, path, data, sync=False)
@@ -166,6 +167,7 @@ class BlobStore:
 
     def sync(self) -> None:
         """Bring every blob stored since the last call to stable storage. Raise `StoreError` if that fails."""
+        # The guard is not held during the slow sync, so that the engine can store other blobs meanwhile.
         with self._guard:
             pending = sorted(self._unsynced)
         if not pending:

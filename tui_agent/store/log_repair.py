@@ -62,6 +62,7 @@ def open_log(folder: Path, ops: FileOps, known: Survey = EMPTY_SURVEY) -> Opened
         known_lines, known_files = _read_reported(path) if has_damage else (set[int](), set[str]())
         side_files = [side_file for side_file in earlier if side_file.name not in known_files]
         counted_files = [side_file for side_file in side_files if not _is_still_in_log(side_file, torn)]
+        # The torn end is saved and synced before it is cut off below: a crash in between loses nothing.
         if torn:
             side_files.append(_save_torn_end(folder, torn, ops))
             counted_files.append(side_files[-1])
@@ -140,6 +141,7 @@ def rewrite_log(folder: Path, fd: int, end: int, ops: FileOps) -> tuple[int, str
     The first `end` bytes are copied from `fd`. Another file with the log's name becomes a side file. Return the new
     descriptor and the side file's name. Raise `OSError` if that fails.
     """
+    # Only the open descriptor still reaches the session's own data: the path may be missing or name another file.
     path = folder / EVENTS_FILE
     data = b"".join(os.pread(fd, min(_PIECE, end - offset), offset) for offset in range(0, end, _PIECE))
     if len(data) != end:

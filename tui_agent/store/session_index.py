@@ -72,6 +72,7 @@ class SessionIndex:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
             with _transaction(db):
+                # Asked again inside the transaction: another process may have created the tables meanwhile.
                 if db.execute("PRAGMA user_version").fetchone() != (VERSION,):
                     for statement in SCHEMA.split(";"):
                         db.execute(statement)

@@ -147,6 +147,7 @@ class SessionLog:
         header = (self._last_seq + 1, self._clock.now(), self._name(self.session), self._name(agent))
         cause_json = b"null" if cause is None else to_json(replace_lone_surrogates(cause))
         line = seal_line(encode_body(*header, self._parent_of(payload), cause_json, raw))
+        # The event is decoded from its own line, so that this process continues with exactly what a reader gets.
         event = _read_back(line[:-1], payload.kind, self.blobs)
         if self._lock is None:
             self._unwritten.append(line)
@@ -187,6 +188,7 @@ class SessionLog:
                 cause = None
             except OSError as fault:
                 reason, cause = fault.strerror or str(fault), fault
+            # Set before the attempt: if the cut fails too, the next write tries it again first.
             self._has_torn_end = True
             try:
                 self._truncate_torn_end()
@@ -234,6 +236,7 @@ class SessionLog:
         """Wait until everything appended so far is on stable storage. Raise `StoreError` if syncing fails."""
         target = self._end
         while self._synced < target:
+            # One sync serves all waiters. What was appended after its start needs another one.
             if self._syncing is not None:
                 await self._syncing.wait()
                 continue
@@ -246,6 +249,8 @@ class SessionLog:
 
     def _sync(self) -> None:
         with self._sync_guard:
+            # Events that are written during the sync may not be covered, so the end is read before it. Blobs come first: a
+            # stored event must never name a text that a power failure lost.
             end = self._end
             self.blobs.sync()
             try:
@@ -326,6 +331,7 @@ class SessionLog:
             return
         self._closed = True
         if self._lock is not None:
+            # Waits for a sync that runs in another thread: it uses the descriptor.
             with self._sync_guard:
                 self.ops.close(self._fd)
             self._lock.release()

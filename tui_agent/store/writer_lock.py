@@ -56,6 +56,7 @@ class WriterLock:
                 return self
         except FileNotFoundError:
             pass
+        # The old lock is kept until the new one is held, so that a failure leaves this process with a lock.
         replacement = WriterLock(self._path, wait_s=0.0)
         self.release()
         return replacement

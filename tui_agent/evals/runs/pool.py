@@ -90,6 +90,7 @@ async def run_pool(
             ended = refused.get(cell.case) or await _run_with_attempts(
                 run, plan, cell, run_attempt, first_pause_s, retry
             )
+            # The other cells of this case would fail in the same way, so they are not started.
             if isinstance(ended, CellFault) and ended.is_of_case:
                 refused[cell.case] = ended
             report(cell, ended)
@@ -146,7 +147,13 @@ async def run_child(run: RunFolder, cell: Cell) -> tuple[int, str]:
     argv = [sys.executable, "-m", "tui_agent.evals.runs.cell_main", *arguments]
     with log.open("wb") as output:
         process = await anyio.open_process(
-            argv, stdin=DEVNULL, stdout=output, stderr=output, start_new_session=True, env=_environment()
+            # In a session of its own: Ctrl+C in the terminal reaches only this process, which then stops the children.
+            argv,
+            stdin=DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            env=_environment(),
         )
         try:
             status = await process.wait()

@@ -175,6 +175,7 @@ def _unpack(archive: Path, folder: Path) -> Manifest:
     (folder / BLOBS).mkdir(mode=FOLDER_MODE)
     with _open_members(archive) as members:
         manifest = _read_manifest(members, archive)
+        # Each size is checked against the manifest below, so a small archive cannot unpack to more than this.
         _require_room(manifest, folder)
         expected = {member.path: member for member in manifest.files}
         for info, content in members:
@@ -235,6 +236,7 @@ def _require_room(manifest: Manifest, folder: Path) -> None:
 
 def _write(path: Path, content: "tarfile.ExFileObject", member: Member, archive: Path) -> None:
     digest, remaining = hashlib.sha256(), member.size
+    # Members are written by hand, not with `extract`: no owner, mode or link of the archive is applied.
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(handle, "wb") as out:
         while remaining and (piece := content.read(min(CHUNK_BYTES, remaining))):

@@ -115,6 +115,7 @@ class History:
 
     def add(self, message: Message) -> None:
         """Append a user message. While calls are open, the message waits, so that it comes after their results."""
+        # Behind a message that waits, later ones wait too: they keep their order.
         (self.late if self.open_calls or self.late else self.messages).append(_save_memory(message))
 
     def add_note(self, message: Message) -> None:

@@ -83,6 +83,7 @@ class BranchesView:
 
 def stretches(moves: Iterable[HeadMove], last: int) -> tuple[Stretch, ...]:
     """Return the event ranges of the branch that ends at `last`, in order."""
+    # Read backwards: a move after `end` was made on a branch that the session has left.
     backwards: list[Stretch] = []
     end = last
     for move in sorted(moves, key=lambda move: -move.seq):

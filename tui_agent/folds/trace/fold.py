@@ -150,8 +150,10 @@ def _on_turn_finished(fold: Trace, ev: Envelope, payload: TurnFinished) -> None:
     turn, fold.turn = fold.turn, None
     if turn is None:
         return
+    # The recorded duration says better than the last event when the crash ended the turn.
     if fold.tree.crash_time is not None and payload.duration_ms:
         fold.tree.crash_time = turn.start + payload.duration_ms / 1_000
+    # A continued turn runs these calls: their spans then begin again in the new turn.
     fold.unstarted_calls = {
         key: node
         for key, node in fold.tools.items()

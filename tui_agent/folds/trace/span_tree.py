@@ -123,6 +123,7 @@ class SpanTree:
         self._turns += kind == "turn"
         if parent is None:
             self._roots.append(index)
+            # Only here, between turns: the spans of a running turn can still change.
             if index - self._spans.packed_count >= self._spans.pack_threshold:
                 self._pack()
         else:
@@ -163,7 +164,7 @@ class SpanTree:
         """Close a span. If `duration_ms` is 0, compute the duration from the times of the span's events."""
         end = ev.time if self.crash_time is None else max(node.start, min(ev.time, self.crash_time))
         if node.kind == "tool" and not node.ran:
-            node.start = end
+            node.start = end  # a call that never ran has no duration, however long it waited
         self._count(node, state)
         node.last_seq, node.end = ev.seq, end
         node.duration_ms = duration_ms or max(0.0, (end - node.start) * 1_000)

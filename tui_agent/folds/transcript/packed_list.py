@@ -87,7 +87,7 @@ class PackedList(Sequence[T]):
         position = index - self.packed_count
         if position >= 0:
             self._unpacked[position] = item
-        else:
+        else:  # Packing the whole chunk again for one late change would take too long.
             self._replaced[index] = item
 
     @overload
