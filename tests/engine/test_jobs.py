@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.engine.harness import Bench, call, running, say
+from tests.engine.harness import Bench, QuickClock, call, running, say
 from tests.stubs.sandboxed import confinement, elsewhere, require_sandbox
 from tests.stubs.tool_context import tools_of
 from tui_agent.engine.tools.jobs import MAX_JOBS, MAX_KEPT_BYTES, NO_NETWORK
@@ -24,6 +24,8 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent
+from tui_agent.store.redaction.redactor import Redactor
+from tui_agent.store.session_store import SessionStore
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 ENDLESS = "echo up; sleep 1000"
@@ -190,6 +192,18 @@ async def test_a_job_that_a_crash_took_is_told_as_lost(tmp_path: Path) -> None:
     async with serving(tmp_path, serve=False) as bench:
         assert [end.end for end in ends(bench)] == ["lost"]
         assert bench.recorder.state.jobs == ()
+
+
+async def test_a_fork_says_that_the_job_runs_only_in_its_parent(tmp_path: Path) -> None:
+    async with serving(tmp_path, job(ENDLESS), say("up"), session="ses_parent") as bench:
+        await turn(bench)
+        store = SessionStore(tmp_path / "sessions", QuickClock(), Redactor())
+        store.fork("ses_parent", bench.recorder.state.seq, "ses_fork")
+        async with serving(tmp_path, session="ses_fork") as fork:
+            assert [end.end for end in ends(fork)] == ["forked"]
+            await turn(fork)
+            assert notes(fork) == ["[Background job job-1 does not run in this fork of the session.]"]
+        assert ends(bench) == []
 
 
 async def test_going_back_to_before_a_job_ends_it(tmp_path: Path) -> None:
