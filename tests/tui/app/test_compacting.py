@@ -158,7 +158,9 @@ async def test_what_a_summary_stands_for_is_listed_by_turn_and_the_summary_can_b
         assert not driven.session.submitted  # an Enter too many takes no summary back
         await listed(driven)
         await driven.press("enter")
-        await chosen(driven, "Undo it")
+        await driven.type("undo")
+        assert "Keep it" in driven.text(), "no filter hides the safe row"
+        await driven.press("down", "enter")
         [command] = driven.session.submitted
         assert isinstance(command, RestoreContext) and command.compaction == driven.session.records[-1].seq
 

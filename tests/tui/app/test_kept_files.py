@@ -6,7 +6,7 @@ from textual.events import Paste
 
 from tests.tui.app.driving import Driven, open_app
 from tests.tui.app.turns_story import begun, run_long_command, turn
-from tui_agent.protocol.commands import Revert, Undo
+from tui_agent.protocol.commands import Redo, Revert, Undo
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointRestoreStarted, FolderChange
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.tui.controller.rewind import KeptFilesPicker
@@ -100,6 +100,32 @@ async def test_what_is_typed_ahead_goes_to_the_prompt_and_never_answers_of_files
         await driven.press("down", "down", "enter")
         (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
         assert revert.overwrite == ("a.py",)
+
+
+async def test_a_command_typed_into_the_list_never_selects_a_row_and_runs_as_a_command() -> None:
+    """As a filter, `/redo` would match only the row `tests/test_requests.py   Undo it anyway`."""
+    async with open_app(session=begun()) as driven:
+        first = turn(driven, 1, "the first thing", "one")
+        await driven.settle()
+        end = len(driven.session.records) - 1
+        driven.session.feed(
+            SessionHeadMoved(to_seq=first - 1, from_seq=end, reason="undo"),
+            CheckpointRestored(
+                source="c" * 40, commit="d" * 40, paths=(), skipped_paths=("tests/test_requests.py",)
+            ),
+        )
+        await driven.settle()
+        hear(driven)
+        assert "type to filter" not in driven.text()
+        await driven.type("/redo")
+        await driven.settle()
+        assert "keep your versions" in driven.text() and driven.app.prompt.editor.text == "/redo"
+        await driven.press("enter")
+        await driven.settle()
+        assert [type(command) for command in driven.session.submitted] == [Redo]
+        driven.session.feed(SessionHeadMoved(to_seq=end, from_seq=end + 3, reason="redo", redone="undo"))
+        await driven.settle()
+        assert not isinstance(driven.app.screen, KeptFilesPicker), "its answer would be about an older state"
 
 
 async def test_files_that_went_back_alone_ask_of_what_was_left_alone_too() -> None:

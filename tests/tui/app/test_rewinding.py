@@ -169,6 +169,8 @@ async def test_escape_twice_chooses_a_message_and_what_goes_back() -> None:
         await driven.settle()
         assert "+3 −1" in driven.text()
         assert re.search(r"Kept\n.*b\.py +you changed it too", driven.text())
+        await driven.type("/redo")  # no filter: the text would match the first row
+        assert "conversation only" in driven.text()
         await driven.press("down", "down", "enter")
         (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
         assert (revert.to_seq, revert.conversation, revert.files) == (second - 1, False, True)

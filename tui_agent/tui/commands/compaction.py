@@ -69,7 +69,7 @@ def _offer_undo(context: AppContext, view: CompactedView) -> None:
         if value == UNDO:
             context.submit(RestoreContext(compaction=view.compaction))
 
-    open_picker(context, "The newest summary", items, choose)
+    open_picker(context, "The newest summary", items, choose, has_filter=False)
 
 
 def _offer_actions(context: AppContext, item: MessageRow) -> None:

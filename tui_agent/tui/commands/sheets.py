@@ -17,6 +17,7 @@ def open_picker(
     free: str = "",
     free_address: str = "",
     back: Callable[[], None] = lambda: None,
+    has_filter: bool = True,
 ) -> Picker:
     """Open a list. If the user chooses an item, call `choose` with the item's value.
 
@@ -24,8 +25,9 @@ def open_picker(
     - `free`: first words of a row for the typed text, e.g. `Use the model named`
     - `free_address`: the first words of this row if the typed text is a URL
     - `back`: called if the user closes the list without a choice
+    - `has_filter`: False if a row undoes or discards something (see `Picker`)
     """
-    picker = Picker(title, items, empty=empty, free=free, free_address=free_address)
+    picker = Picker(title, items, empty=empty, free=free, free_address=free_address, has_filter=has_filter)
     context.app.push_screen(picker, lambda value: back() if value is None else choose(value))
     return picker
 

@@ -5,8 +5,6 @@ Invariant: a file is restored only after the app listed it.
 
 from collections.abc import Callable, Sequence
 
-from textual import events
-
 from tui_agent.folds.transcript.entries import ToolEntry, TurnEntry, UserEntry
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
 from tui_agent.protocol.events.files import (
@@ -37,15 +35,20 @@ _FILES, _LEFT = "Files", "Kept"
 
 
 class KeptFilesPicker(Picker):
-    """List of the files that an undo or revert kept, because someone else had changed them."""
+    """List of the files that an undo or revert kept, because someone else had changed them.
+
+    Typed text goes to the message in the prompt.
+    """
 
     has_grace_period = True
+    answer_actions = frozenset({"list_open"})
 
-    def on_paste(self, event: events.Paste) -> None:
-        if self.in_grace_period and self.covered_prompt is not None:
-            event.stop()
-            event.prevent_default()
-            self.covered_prompt.paste(event.text)
+    def __init__(self, title: str, items: Sequence[Item]) -> None:
+        super().__init__(title, items, has_filter=False)
+        self.total = ""
+
+    def select_default(self) -> None:
+        self.chosen = 0
 
     def use(self) -> None:
         """Close with the selected item; if no row is selected, send the message in the prompt."""
@@ -75,6 +78,8 @@ class RewindActions:
         """
         self._undo_to: int | None = None
         """Target event of the undo at the time of the user's request."""
+        self._kept_files: tuple[KeptFilesPicker, int | None] | None = None
+        """The open question about kept files, and the event to which an undo moved when the question opened."""
 
     def undo(self, argument: str = "") -> None:
         """Undo the newest turn, and put its message back into the prompt.
@@ -254,6 +259,10 @@ class RewindActions:
         if self._file_choice is not None and self._has_newer_turn():
             self._file_choice.dismiss(None)
             self._say_cancelled()
+        if self._kept_files is not None and self._kept_files[1] != views.branches.view().undo_to:
+            # The answer would restore files of a state that a newer undo, redo or turn has left.
+            picker, self._kept_files = self._kept_files[0], None
+            picker.dismiss(None)
         if views.restore_seq <= max(self._asked_at, self._host.seen_seq):
             return
         self._asked_at = views.restore_seq
@@ -299,7 +308,7 @@ class RewindActions:
             self._ask_about_uncertain(host.views.restore_plan if files else None, submit)
 
         looking = Item("", "looking at the files …", offered=False, group="Files")
-        self._picker = Picker(title, [*_CHOICES, looking])
+        self._picker = Picker(title, [*_CHOICES, looking], has_filter=False)
         self._picker.total = ""
         self._to_seq, host.views.restore_plan = to_seq, None
         host.app.push_screen(self._picker, rewind_to_choice)
@@ -330,6 +339,7 @@ class RewindActions:
             items.append(Item("", f"and {format_count(rest, 'more file')}", about, offered=False))
 
         def choose(value: str | None) -> None:
+            self._kept_files = None
             if value:
                 host.submit(Revert(to_seq=to_seq, conversation=False, overwrite=(value,)))
 
@@ -337,8 +347,8 @@ class RewindActions:
         if not reasons:
             title = f"{title}, because you changed {pronoun} too"
         picker = KeptFilesPicker(title, items)
-        picker.total = ""
         picker.covered_prompt = host.questions.cover_prompt()
+        self._kept_files = picker, host.views.branches.view().undo_to
         host.app.push_screen(picker, choose)
 
     def _sent_messages(self) -> list[UserEntry]:

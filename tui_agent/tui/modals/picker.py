@@ -1,6 +1,7 @@
 """A list from which the user chooses one item: type to filter, arrows or a click to select, Enter to choose.
 
-Invariant: the result is the value of the chosen item, or None after Esc.
+Invariant: the result is the value of the chosen item, or None after Esc. A list with a row that undoes or discards
+something has no filter: a filter could hide the safe row, and a typed command would select a row.
 """
 
 import re
@@ -101,7 +102,8 @@ MIN_RIGHT_CELLS = 11
 class Picker(ChoiceSheet[str | None]):
     """Sheet with a list; the result is the value of the chosen item.
 
-    `preview`: called with each selected item.
+    - `preview`: called with each selected item
+    - `has_filter`: False to ignore typed text, which would otherwise filter the list
     """
 
     scope = "list"
@@ -116,8 +118,10 @@ class Picker(ChoiceSheet[str | None]):
         preview: Callable[[str], None] | None = None,
         free: str = "",
         free_address: str = "",
+        has_filter: bool = True,
     ) -> None:
         super().__init__()
+        self._has_filter = has_filter
         # Moving the cursor in a long list redraws only the two rows that change.
         self._row_cache: dict[tuple[object, ...], list[Strip]] = {}
         self._filtered: tuple[str, list[Item]] | None = None
@@ -351,7 +355,7 @@ class Picker(ChoiceSheet[str | None]):
 
     @property
     def open_field(self) -> Field | None:
-        return self.field if self.items or self.free else None
+        return self.field if self._has_filter and (self.items or self.free) else None
 
     def on_edit(self) -> None:
         self.chosen = 0
