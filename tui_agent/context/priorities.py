@@ -31,7 +31,7 @@ class SummaryBlock:
     `needs`: size of the shortest complete form.
     `share`: guaranteed fraction of the summary.
     `user_label`: name of a required block in messages to the user; empty for an optional block.
-    `own`: True if the block contains the user's words.
+    `is_users`: True if the block contains the user's words.
     """
 
     title: str
@@ -40,7 +40,7 @@ class SummaryBlock:
     needs: int
     share: float
     user_label: str = ""
-    own: bool = False
+    is_users: bool = False
 
     @property
     def is_required(self) -> bool:
@@ -76,12 +76,14 @@ def fit_blocks(blocks: Sequence[SummaryBlock], room: int, preferred: int) -> lis
 def _guaranteed_sizes(blocks: Sequence[SummaryBlock], room: int) -> list[int]:
     """Return each block's guaranteed size in a summary of `room` characters."""
     minimums = [min(block.needs, int(block.share * room)) for block in blocks]
-    own = sum(block.needs for block in blocks if block.own)
-    others = sum(size for size, block in zip(minimums, blocks, strict=True) if not block.own)
-    if own + others <= room or not others:
+    user_chars = sum(block.needs for block in blocks if block.is_users)
+    others = sum(size for size, block in zip(minimums, blocks, strict=True) if not block.is_users)
+    if user_chars + others <= room or not others:
         return minimums
-    part = max(_LESS, (room - own) / others)
-    return [size if block.own else int(size * part) for size, block in zip(minimums, blocks, strict=True)]
+    part = max(_LESS, (room - user_chars) / others)
+    return [
+        size if block.is_users else int(size * part) for size, block in zip(minimums, blocks, strict=True)
+    ]
 
 
 def _sums_after(sizes: Sequence[int]) -> list[int]:

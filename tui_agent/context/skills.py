@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from tui_agent.config.front_matter import split_front_matter
 from tui_agent.config.paths import PROJECT_FOLDER
@@ -28,6 +28,7 @@ MAX_BYTES: Final = 200_000
 MAX_SKILLS: Final = 100
 MAX_FILES: Final = 200
 MAX_DESCRIPTION_CHARS: Final = 1_024
+SkillOrigin: TypeAlias = Literal["user", "project"]
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
@@ -112,26 +113,21 @@ class SkillStore:
             raise ToolError(f"{file} of {name} is not UTF-8 text.") from error
 
     def _read_content(self, skill: _Skill, file: str, files: tuple[str, ...]) -> bytes:
+        hint = f"The skill's files: {_join_files(files)}."
         if skill.folder is None:
-            data = skill.contents.get(file)
-            if data is None:
-                raise ToolError(
-                    f"{skill.record.name} has no file {file}.",
-                    hint=f"The skill's files: {_join_files(files)}.",
-                )
-            content = data
+            content = skill.contents.get(file)
+            if content is None:
+                raise ToolError(f"{skill.record.name} has no file {file}.", hint=hint)
         else:
             path = skill.folder / file
             if not path.resolve().is_relative_to(skill.folder.resolve()):
                 raise ToolError(f"{file} is not inside the skill's folder.")
             try:
-                data = read_regular(path, MAX_BYTES + 1, os.O_NOFOLLOW)
+                content = read_regular(path, MAX_BYTES + 1, os.O_NOFOLLOW)
             except OSError as error:
-                hint = f"The skill's files: {_join_files(files)}."
                 raise ToolError(f"{file} cannot be read: {error.strerror}.", hint=hint) from error
-            if data is None:
+            if content is None:
                 raise ToolError(f"{file} is not a regular file.")
-            content = data
         if len(content) > MAX_BYTES:
             raise ToolError(f"{file} is larger than {format_bytes(MAX_BYTES)}.")
         return content
@@ -190,7 +186,7 @@ def _skills_in_project(project: ProjectFiles, start: str) -> Iterator[_Skill]:
 
 def _parse_skill(
     folder_name: str,
-    origin: str,
+    origin: SkillOrigin,
     path: str,
     content: bytes,
     fault: str,
@@ -225,7 +221,7 @@ def _parse_skill(
     record = SkillRecord(
         name=name,
         description=description[:MAX_DESCRIPTION_CHARS],
-        origin="project" if origin == "project" else "user",
+        origin=origin,
         path=_strip_invisible(path),
     )
     return _Skill(record, body, folder, contents or {})
@@ -243,11 +239,14 @@ def _strip_invisible(text: str) -> str:
     )
 
 
-def _broken_skill(name: str, origin: str, path: str, fault: str) -> _Skill:
-    kind = "project" if origin == "project" else "user"
+def _broken_skill(name: str, origin: SkillOrigin, path: str, fault: str) -> _Skill:
     return _Skill(
         SkillRecord(
-            name=_strip_invisible(name), description="", origin=kind, path=_strip_invisible(path), fault=fault
+            name=_strip_invisible(name),
+            description="",
+            origin=origin,
+            path=_strip_invisible(path),
+            fault=fault,
         )
     )
 

@@ -8,7 +8,7 @@ import hashlib
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.artifacts import Artifact, left_out_note
 
-HEAD_SHARE = 0.6
+HEAD_FRACTION = 0.6
 MAX_BYTES = 16_000
 MAX_LINES = 400
 
@@ -50,9 +50,9 @@ def head_and_tail(
     pieces = _split_lines(raw)
     if len(raw) <= max_bytes and len(pieces) <= max_lines:
         return TruncatedText(text, len(raw), len(pieces))
-    head_lines = max(1, int(max_lines * HEAD_SHARE))
+    head_lines = max(1, int(max_lines * HEAD_FRACTION))
     tail_lines = max(0, max_lines - head_lines)
-    head_budget = max(1, int(max_bytes * HEAD_SHARE))
+    head_budget = max(1, int(max_bytes * HEAD_FRACTION))
     head = _take_head(pieces[:head_lines], head_budget)
     remaining = len(raw) - len(head)
     tail_pieces = pieces[max(len(pieces) - tail_lines, 0) :] if tail_lines else []

@@ -10,7 +10,7 @@ _COMMAND_PART = re.compile(r"(?:--?[A-Za-z][\w-]*\s+(?![-|<>&;]))?(?:'[^']*'|\"[
 """Matches a word or a quoted text of a command, together with an option directly before it (`--model fast`)."""
 _TWO_COLUMNS = re.compile(r" *\S.*?\s{2,}(?=\S)")
 _COMMAND_INDENT = 4
-MAX_COLUMN_SHARE = 0.65
+MAX_COLUMN_FRACTION = 0.65
 """Maximum width of the first of two columns, as a fraction of the terminal's width."""
 
 
@@ -50,7 +50,7 @@ def _wrap_line(line: str, width: int) -> str:
     columns = _TWO_COLUMNS.match(line)
     if columns:
         first, second = columns[0], line[columns.end() :].split()
-        if len(first) <= width * MAX_COLUMN_SHARE:
+        if len(first) <= width * MAX_COLUMN_FRACTION:
             return _wrap(second, first, " " * len(first), width)
         rest = f"{indent}{' ' * _COMMAND_INDENT}"
         return f"{first.rstrip()}\n{_wrap(second, rest, rest, width)}"

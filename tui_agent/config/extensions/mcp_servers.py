@@ -46,12 +46,12 @@ def load_mcp_servers(
     mine = [McpServer(name, config.origin(f"mcp.{name}"), table) for name, table in config.mcp.items()]
     known = {server.name: server for server in mine}
     clients = (_read_entry(name, "the editor", json.loads(settings)) for name, settings in of_client)
-    for server in (*clients, *_of_project(config)):
+    for server in (*clients, *_project_servers(config)):
         known.setdefault(server.name, server)
     return tuple(_check_server(server, variables) for server in list(known.values())[:MAX_SERVERS])
 
 
-def _of_project(config: Config) -> Iterator[McpServer]:
+def _project_servers(config: Config) -> Iterator[McpServer]:
     project = config.project
     if project is None:
         return

@@ -11,7 +11,7 @@ from tui_agent.context.repomap.views import RankedFile, Symbol
 from tui_agent.protocol.unicode_text import format_count, replace_invisible
 
 MAX_FOLDERS = 12
-NOTE_ROOM = 160
+NOTE_CHARS = 160
 _NOUN_REASONS = frozenset({"link", "lock file", "session export", "submodule", "translation"})
 """Reasons for leaving out a file that are nouns. Only nouns get a plural: `2 links`, but `3 binary`."""
 IN_ORDER = 10
@@ -23,7 +23,7 @@ TOKENS_PER_BRIEF_FILE = 128
 MANY_TOPS = 4
 """If a map has fewer top-level names than this, it counts files by subfolder (`src/app/` instead of `src/`)."""
 CHARS_PER_TOKEN = 3.3
-DETAIL_SHARE = 0.55
+DETAIL_FRACTION = 0.55
 """Fraction of a map's characters for files with symbols."""
 TAIL = 0.06
 """Fraction of a map's characters reserved for folders and for the note about left-out files."""
@@ -80,7 +80,7 @@ def render_map(
     head = _head(len(files) + len(others) + len(rest), asked=asked)
     note = _note(skipped, partial=partial)
     remaining = room - len(head) - len(note)
-    detail_room = int(remaining * DETAIL_SHARE)
+    detail_room = int(remaining * DETAIL_FRACTION)
     blocks: list[str] = []
     for file in files[: detailed_files(max_tokens, brief=brief)]:
         block = _fit_file(file, detail_room, BRIEF_SYMBOL_CHARS if brief else None)
@@ -116,7 +116,7 @@ def _note(skipped: Mapping[str, int], *, partial: bool) -> str:
         for reason, count in sorted(skipped.items(), key=lambda item: (-item[1], item[0]))
     ]
     note = f"Left out: {', '.join(parts)}.\n" if parts else ""
-    if len(note) > NOTE_ROOM:
+    if len(note) > NOTE_CHARS:
         note = f"Left out: {format_count(sum(skipped.values()), 'file')}.\n"
     return note + ("The index is still being built: this map is partial.\n" if partial else "")
 

@@ -31,10 +31,10 @@ FAILING_TITLE: Final = "Tests that fail"
 MAX_ARTIFACTS: Final = 8
 LEFT_OUT_PREFIX: Final = "(left out: "
 _ONLY_READ: Final[frozenset[str]] = frozenset(("read_file", "list_directory", "grep", "glob", "repo_map"))
-_LEAST: Final = 400
+_MIN_CUT_CHARS: Final = 400
 MAX_NAMED_BYTES: Final = 64_000
 """Maximum total size of the listed paths of changed files, in bytes."""
-_NOTE: Final = 160
+_NOTE_CHARS: Final = 160
 """Number of characters reserved for a note about left-out content."""
 _LINES: Final = (300, 120, 48)
 """Maximum characters per line in shortened messages. A shortened message keeps only its first and last line.
@@ -79,7 +79,7 @@ def fact_blocks(facts: Facts, text: Text) -> list[SummaryBlock]:
     artifacts = "\n".join(map(_artifact, facts.artifacts[-MAX_ARTIFACTS:]))
     plan = text(facts.plan).strip()
     return [
-        _required_block("The task, in the user's words", _task(facts, text), 0.30, "the task", own=True),
+        _required_block("The task, in the user's words", _task(facts, text), 0.30, "the task", is_users=True),
         _user_messages(facts, text, plan),
         _required_block("Pinned, word for word", _join_pinned(facts, text, calls), 0.14, "pinned messages"),
         _todo_block(facts.todo),
@@ -118,12 +118,18 @@ def count_fitting(lines: Sequence[str], room: int) -> int:
 
 
 def _required_block(
-    title: str, words: str, share: float, user_label: str, *, own: bool = False
+    title: str, words: str, share: float, user_label: str, *, is_users: bool = False
 ) -> SummaryBlock:
     """Return a summary block that stays complete if the window can hold it."""
     words = words.strip()
     return SummaryBlock(
-        title, words, partial(_head_and_tail, words, has_artifact=True), len(words), share, user_label, own
+        title,
+        words,
+        partial(_head_and_tail, words, has_artifact=True),
+        len(words),
+        share,
+        user_label,
+        is_users,
     )
 
 
@@ -131,13 +137,17 @@ def _optional_block(title: str, words: str, share: float) -> SummaryBlock:
     """Return a summary block that is shortened before any required block."""
     words = words.strip()
     return SummaryBlock(
-        title, words, partial(_head_and_tail, words, has_artifact=False), min(len(words), _LEAST), share
+        title,
+        words,
+        partial(_head_and_tail, words, has_artifact=False),
+        min(len(words), _MIN_CUT_CHARS),
+        share,
     )
 
 
 def _head_and_tail(words: str, room: int, *, has_artifact: bool) -> FittedText:
     dense = len(words.encode("utf-8", "replace")) / len(words)
-    size = max(room - _NOTE, _LEAST)
+    size = max(room - _NOTE_CHARS, _MIN_CUT_CHARS)
     grain = 1 << max(0, size.bit_length() - 4)
     size -= size % grain  # rounding keeps the cut at the same position when the room changes slightly
     shown = head_and_tail(
@@ -160,7 +170,7 @@ def _failing_block(tests: Sequence[str]) -> SummaryBlock:
 
 def _fit_newest(lines: Sequence[str], full_text: str, room: int) -> FittedText:
     """Return the newest lines that fit, after a note with the number of left-out lines."""
-    fitting = max(1, count_fitting(lines[::-1], room - _NOTE))
+    fitting = max(1, count_fitting(lines[::-1], room - _NOTE_CHARS))
     if fitting >= len(lines):
         return FittedText("\n".join(lines))
     omitted = len(lines) - fitting
@@ -198,14 +208,20 @@ def _user_messages(facts: Facts, text: Text, plan: str) -> SummaryBlock:
     full_text = "\n\n".join(map(_quote, texts))
     fit = partial(_fit_messages, texts, pinned, full_text)
     return SummaryBlock(
-        "The user's later messages", full_text, fit, len(full_text), 0.16, "your later messages", own=True
+        "The user's later messages",
+        full_text,
+        fit,
+        len(full_text),
+        0.16,
+        "your later messages",
+        is_users=True,
     )
 
 
 def _fit_messages(messages: Sequence[str], pinned: Sequence[bool], full_text: str, room: int) -> FittedText:
     """Shorten the messages, oldest first, until all of them fit. If that is not enough, leave out the middle ones."""
     pieces = list(map(_quote, messages))
-    excess = sum(map(len, pieces)) + 2 * len(pieces) - (room - _NOTE)
+    excess = sum(map(len, pieces)) + 2 * len(pieces) - (room - _NOTE_CHARS)
     order = sorted(range(len(messages)), key=lambda index: (pinned[index], index))
     for max_chars in _LINES:
         for index in order:
@@ -262,7 +278,7 @@ def _todo_block(items: Sequence[TodoItem]) -> SummaryBlock:
     lines = [(item.status in CLOSED_STATUSES, _todo_line(item)) for item in items]
     full_text = "\n".join(line for _, line in lines)
     open_lines = [line for is_closed, line in lines if not is_closed]
-    needs = sum(len(line) + 1 for line in open_lines) + (_NOTE if len(open_lines) < len(lines) else 0)
+    needs = sum(len(line) + 1 for line in open_lines) + (_NOTE_CHARS if len(open_lines) < len(lines) else 0)
     fit = partial(_fit_todo, lines, full_text)
     return SummaryBlock("Tasks", full_text, fit, min(len(full_text), needs), 0.10, "tasks")
 
@@ -270,9 +286,9 @@ def _todo_block(items: Sequence[TodoItem]) -> SummaryBlock:
 def _fit_todo(lines: Sequence[tuple[bool, str]], full_text: str, room: int) -> FittedText:
     """Return the todo lines that fit into `room`. Closed items are left out first."""
     open_lines = [line for is_closed, line in lines if not is_closed]
-    remaining = room - _NOTE - sum(len(line) + 1 for line in open_lines)
+    remaining = room - _NOTE_CHARS - sum(len(line) + 1 for line in open_lines)
     if remaining < 0:
-        fit = max(1, count_fitting(open_lines, room - _NOTE))
+        fit = max(1, count_fitting(open_lines, room - _NOTE_CHARS))
         note = (
             f"{LEFT_OUT_PREFIX}{format_count(len(lines) - fit, 'task')}; read_file {artifact_id(full_text)})"
         )
@@ -368,7 +384,7 @@ def _file_block(
     first = f"- … and {format_number(more)} more, changed earlier\n" if more else ""
     full_text = first + "\n".join(file.line for file in files)
     shortest = files if user_label else files[-MAX_OPEN_FILES:]
-    needs = len(first) + len(_by_folder(shortest)) + (0 if user_label else _NOTE)
+    needs = len(first) + len(_list_by_folder(shortest)) + (0 if user_label else _NOTE_CHARS)
     fit = partial(_fit_files, files, full_text, first, bool(user_label))
     return SummaryBlock(title, full_text, fit, min(len(full_text), needs), share, user_label)
 
@@ -378,18 +394,18 @@ def _fit_files(files: Sequence[_File], full_text: str, first: str, lasts: bool, 
     with_counts = "\n".join(
         f"- {file.path}: {file.counts}" if file.counts else f"- {file.path}" for file in files
     )
-    folders = _by_folder(files)
+    folders = _list_by_folder(files)
     for form in (first + with_counts, first + folders):
         if len(form) <= room:
             return FittedText(form)
     lines = [f"- {file.path}" for file in files]
-    fitting = min(len(files), max(1, count_fitting(lines[::-1], room - _NOTE)))
+    fitting = min(len(files), max(1, count_fitting(lines[::-1], room - _NOTE_CHARS)))
     omitted = len(files) - fitting
     note = f"{LEFT_OUT_PREFIX}{omitted} older{f'; read_file {artifact_id(full_text)}' if lasts else ''})"
     return FittedText("\n".join([note, *lines[omitted:]]), cut=True, dropped=omitted)
 
 
-def _by_folder(files: Sequence[_File]) -> str:
+def _list_by_folder(files: Sequence[_File]) -> str:
     folders: dict[str, list[str]] = {}
     for file in files:
         folder, _, name = file.path.rpartition("/")

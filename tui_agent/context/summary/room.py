@@ -18,7 +18,7 @@ MIN_KEPT: Final = 0.05
 """Minimum fraction of the window that is left for the newest messages."""
 MIN_KEPT_IF_TIGHT: Final = 0.02
 """Minimum that replaces `MIN_KEPT` if the required content does not fit otherwise."""
-STORY_SHARE, MIN_STORY = 0.10, 0.02
+STORY_FRACTION, MIN_STORY = 0.10, 0.02
 """Normal and minimum fraction of the window for a summary's story (the text about the work so far)."""
 MIN_CHARS: Final = 2_000
 """The size limit of a summary is never lower than this number of characters."""
@@ -77,7 +77,7 @@ class SummaryRoom:
         """
         window_chars = window / per_char
         preferred = round(share * window_chars) - beside.base_chars
-        story = round(min(STORY_SHARE * window_chars, max(MIN_STORY * window_chars, preferred - needs)))
+        story = round(min(STORY_FRACTION * window_chars, max(MIN_STORY * window_chars, preferred - needs)))
         room = max(MIN_CHARS, round(FULL * window_chars) - beside.base_chars)
         if needs + MIN_CHARS // 4 <= room:
             return cls(room, max(preferred, story), story, max(1, round(FULL * window) - beside.base))

@@ -50,7 +50,7 @@ _BESIDE: Final[dict[MessageOrigin, str]] = {
     "instructions": "INSTRUCTIONS that stay in the prompt",
     "hook": "NOTE from a hook",
 }
-_LEAST: Final = 400
+_MIN_TEXT_CHARS: Final = 400
 _TRIES: Final = 5
 
 
@@ -83,7 +83,7 @@ def build_summary(facts: Facts, story: str, room: int, preferred: int, text: Tex
         STORY,
         story_text,
         partial(_fit_story, story_text),
-        min(len(story_text), max(_LEAST, room // 16)),
+        min(len(story_text), max(_MIN_TEXT_CHARS, room // 16)),
         0.06,
     )
     blocks = [*fact_blocks(facts, text), last]
@@ -104,14 +104,15 @@ def build_summary(facts: Facts, story: str, room: int, preferred: int, text: Tex
 def needed_chars(facts: Facts, text: Text) -> tuple[int, int]:
     """Return two numbers: the characters of all required content, and the characters of the user's words in it."""
     blocks = fact_blocks(facts, text)
-    return sum(block.needs for block in blocks), sum(block.needs for block in blocks if block.own)
+    return sum(block.needs for block in blocks), sum(block.needs for block in blocks if block.is_users)
 
 
 def _shares(pairs: Sequence[tuple[SummaryBlock, FittedText]], size: int) -> tuple[SummaryShare, ...]:
-    own, others = ([pair for pair in pairs if pair[0].own == is_own] for is_own in (True, False))
-    own_chars = sum(len(short.text) for _, short in own)
-    other_share = _share("packed_context", size - own_chars, others)
-    return (_share("task_contract", own_chars, own), other_share) if own_chars else (other_share,)
+    user_pairs = [pair for pair in pairs if pair[0].is_users]
+    other_pairs = [pair for pair in pairs if not pair[0].is_users]
+    user_chars = sum(len(short.text) for _, short in user_pairs)
+    other_share = _share("packed_context", size - user_chars, other_pairs)
+    return (_share("task_contract", user_chars, user_pairs), other_share) if user_chars else (other_share,)
 
 
 def _share(
@@ -148,7 +149,7 @@ def story_from_record(messages: Sequence[Message], room: int, text: Text) -> str
 def _shorten_chapters(story: str, room: int) -> str:
     """Shorten a story of several chapters: each chapter gets an equal share of `room` characters."""
     chapters = story.split(CHAPTER)
-    max_chapters = max(3, room // _LEAST)
+    max_chapters = max(3, room // _MIN_TEXT_CHARS)
     if len(chapters) > max_chapters:
         newest = len(chapters) - max_chapters + 2
         chapters = [chapters[0], "\n".join(chapters[1:newest]), *chapters[newest:]]
@@ -233,7 +234,7 @@ def _format_message(message: Message, text: Text) -> str:
             return f"USER: {_shorten(text_of_content(content, text), 8_000)}"
         case UserMessage(origin=kind, content=content):
             words = _shorten(
-                text_of_content(content, text), 2_000 if kind in ("mentions", "hook") else _LEAST
+                text_of_content(content, text), 2_000 if kind in ("mentions", "hook") else _MIN_TEXT_CHARS
             )
             return f"{_BESIDE[kind]}: {words}"
         case ToolMessage(name=name, content=content, ok=ok):
@@ -252,7 +253,7 @@ def _format_message(message: Message, text: Text) -> str:
 
 
 def _shorten(words: str, room: int) -> str:
-    return head_and_tail(words.strip(), max_bytes=max(room, _LEAST), max_lines=2_000).text
+    return head_and_tail(words.strip(), max_bytes=max(room, _MIN_TEXT_CHARS), max_lines=2_000).text
 
 
 def _lower_headings(story: str) -> str:
