@@ -209,6 +209,7 @@ async def start_servers(
         async with anyio.create_task_group() as group:
             for runner in runners:
                 group.start_soon(_run_until_settled, runner)
+    # Even after the limit: programs that did not answer would stay behind.
     await env.aclose()
     return runners
 

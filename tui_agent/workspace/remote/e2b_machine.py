@@ -99,7 +99,7 @@ class E2BMachine:
                 envs=dict(env),
                 user=USER,
                 stdin=bool(stdin),
-                timeout=0,
+                timeout=0,  # no limit by the SDK: `RemoteEnvironment` has the limit of the command
                 on_stdout=lambda text: on_stdout(text.encode()),
                 on_stderr=lambda text: on_stderr(text.encode()),
                 retain_output=False,

@@ -106,6 +106,7 @@ class RemoteEnvironment(EnvironmentWrapper):
         argv = spec.argv or ("bash", "-c", spec.script)
         if any("\0" in word for word in argv):
             return start_failure("failed", f"{argv[0]} could not be started: Invalid argument.")
+        # Commands can run at the same time, but a copy must not meet another one.
         async with self._lock:
             for mirror in self._mirrors:
                 await mirror.push()
@@ -146,6 +147,7 @@ class RemoteEnvironment(EnvironmentWrapper):
             if code is None:
                 with anyio.move_on_after(CLEANUP_LIMIT_S, shield=True):
                     await self._end_command(marker)
+        # The shell reports a signal as 128 + its number, while `describe_end` expects the negative number.
         outcome: Literal["timeout", "exited"] = "timeout" if code is None else "exited"
         return ExecResult(
             exit_code=code,

@@ -75,6 +75,7 @@ class Mirror:
             await to_thread.run_sync(_unpack, self._root, data)
         if gone:
             await to_thread.run_sync(_remove, self._root, gone)
+        # List the files again after the copy: otherwise the next push would send them back.
         if changed or gone:
             self._local, self._remote = await to_thread.run_sync(_list_folder, self._root), there
 
