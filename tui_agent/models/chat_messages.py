@@ -218,10 +218,10 @@ def _reasoning_fields(message: AssistantMessage) -> JsonMap:
             continue
         if part.opaque.get("block"):
             blocks.append(_thinking_block(part, part.opaque))
-        field, more = part.opaque.get("field"), part.opaque.get("details")
+        field, part_details = part.opaque.get("field"), part.opaque.get("details")
         if isinstance(field, str) and part.text:
             texts[field] = texts.get(field, "") + text_preview(part.text)
-        details += more if isinstance(more, list) else []
+        details += part_details if isinstance(part_details, list) else []
     lists: JsonMap = {"thinking_blocks": blocks, "reasoning_details": details}
     return {**texts, **{name: values for name, values in lists.items() if values}}
 

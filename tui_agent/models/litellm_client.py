@@ -46,7 +46,7 @@ BEFORE_IMPORT = {
 CLEAN_UP_SECONDS = 2.0
 
 EXTRA_TIMEOUT_S = 10.0
-"""Seconds that are added to litellm's time limit."""
+"""Seconds that are added to litellm's time limit, so that our own limit comes first."""
 
 
 class LiteLLMClient:
@@ -178,6 +178,7 @@ def call_arguments(request: ModelRequest, endpoint: Endpoint) -> dict[str, Any]:
         out["reasoning_effort"] = effort
     if endpoint.base_url:
         out["api_base"] = endpoint.base_url
+    # Without a key, litellm would take one from the environment and send it to the user's own address.
     if endpoint.api_key or endpoint.base_url:
         out["api_key"] = endpoint.api_key or "none"
     return out
@@ -190,6 +191,7 @@ def _convert_messages(request: ModelRequest) -> list[JsonMap]:
     passing = sum(
         isinstance(message, UserMessage) and message.origin == "transient" for message in request.messages
     )
+    # A transient message is only in this request, so no later request could use a cache entry that ends with it.
     last = len(out) - 1 - passing
     cache_ends = {0, last} if request.system else {last}
     for index in sorted(cache_ends):

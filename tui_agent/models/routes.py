@@ -131,6 +131,7 @@ class Routes:
         """
         if route.profile.api_key_env:
             return self._require_key((route.profile.api_key_env,), info)
+        # The address decides before the vendor: one vendor's key must not be sent to another.
         host = Endpoint(info.base_url).host if info.base_url else ""
         host_vendor = providers.find_by_host(host) if host else None
         if host_vendor is not None:
@@ -212,6 +213,7 @@ def _openai_client(model: str, is_default_host: bool) -> ClientName:
     facts = pricing.facts(model, "openai")
     if facts.mode == "responses":
         return "openai-responses"
+    # An unknown model of OpenAI is newer than our table, so it probably reasons. Other servers may lack this API.
     return "openai-responses" if is_default_host and (facts.reasoning or not facts.known) else "openai-chat"
 
 

@@ -185,7 +185,7 @@ class Turns:
                 close_calls(recorder, why=TURN_ENDED_FIRST)
             recorder.append(TurnStarted(turn=turn, is_continuation=continues))
             outcome = await self._run_limited(turn, addressed, continues=continues)
-            await self._tell_hooks(turn, outcome)
+            await self._tell_hooks(outcome)
             with anyio.CancelScope(shield=True):
                 await self._checkpointing.end_turn()
                 why = outcome.detail.rstrip(".") or "the turn was stopped"
@@ -236,7 +236,7 @@ class Turns:
         still_waiting = calls_awaiting_approval(recorder, self._parts.blobs)
         return [call for call in open_calls if call not in still_waiting]
 
-    async def _tell_hooks(self, turn: int, outcome: Outcome) -> None:
+    async def _tell_hooks(self, outcome: Outcome) -> None:
         """Run the hooks for the turn's end."""
         if outcome.reason == "interrupted" or not self._hooks.has_hooks("after_turn"):
             return
