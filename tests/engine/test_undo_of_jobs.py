@@ -10,7 +10,7 @@ import pytest
 from tests.engine.harness import Bench, call, say
 from tests.engine.test_rewind import files, go, told, turn, write
 from tui_agent.engine.checkpoints import revert_plan
-from tui_agent.protocol.commands import Close, PlanRevert, Redo, Revert, Undo
+from tui_agent.protocol.commands import Close, PlanRevert, Redo, Revert, RunUserShell, Undo
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, FileChanged
 from tui_agent.protocol.events.job import JobFinished
 from tui_agent.protocol.events.session import SessionHeadMoved
@@ -123,6 +123,17 @@ async def test_a_file_that_the_job_changed_at_its_start_is_the_jobs_later_too(tm
         assert files(tmp_path) == {"old": "old\nbegun\nmore\n"}
         await go(bench, Undo())
         assert files(tmp_path) == {"old": "old\n"}
+
+
+async def test_what_a_command_of_the_user_made_while_the_job_ran_is_the_users(tmp_path: Path) -> None:
+    async with told(tmp_path, job(gated(tmp_path, "echo made > made")), say("It builds.")) as bench:
+        await turn(bench, "build")
+        await open_gate(tmp_path)
+        await go(bench, RunUserShell(command="echo mine > mine"))
+        await go(bench, Undo())
+        assert files(tmp_path) == {"mine": "mine\n"}
+        authors = {change.path: change.author for change in bench.of(FileChanged)}
+        assert authors == {"made": "command", "mine": "human"}
 
 
 async def test_what_the_user_makes_after_the_job_ended_is_the_users(tmp_path: Path) -> None:

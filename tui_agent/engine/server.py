@@ -390,8 +390,9 @@ class Engine:
         with _reporting_store_errors(self._on_trouble):
             try:
                 with self._turns.scope as scope:
+                    await self._checkpointing.checkpoint_jobs()
                     await run_user_shell(self._parts, self._states, self._ticker, command)
-                    await self._checkpointing.checkpoint_workspace()
+                    await self._checkpointing.checkpoint_workspace(by_user=True)
             except CheckpointError as fault:
                 self._checkpointing.report_fault(fault)
             finally:

@@ -258,14 +258,16 @@ class CheckpointRecorder:
                 await self.commit_changes(changes, self._recorder.state.parts - 1)
         self._open_call = self.turn_start = None
 
-    async def checkpoint_workspace(self) -> None:
-        """Take a checkpoint of changes by the user or other programs.
+    async def checkpoint_workspace(self, *, by_user: bool = False) -> None:
+        """Take a checkpoint of changes by the user, background jobs or other programs.
+
+        `by_user`: True if the changes are the user's even if a background job ran, because the user ran a command.
 
         Raise `CheckpointError` if the store fails.
         """
         if self._store is not None:
             async with self._guard:
-                await self._checkpoint_others()
+                await self._checkpoint_others(by_user=by_user)
 
     async def checkpoint_jobs(self, *, if_idle: bool = False) -> None:
         """Take a checkpoint if background jobs may have changed files since the newest checkpoint.
@@ -370,16 +372,16 @@ class CheckpointRecorder:
                 )
             )
 
-    async def _checkpoint_others(self, also: Sequence[str] = ()) -> None:
+    async def _checkpoint_others(self, also: Sequence[str] = (), *, by_user: bool = False) -> None:
         """Take a checkpoint of changes by the user, background jobs or other programs."""
         if self._is_open:
             with contextlib.suppress(CheckpointError):
-                await self._commit_others(also)
+                await self._commit_others(also, by_user=by_user)
                 return
         await self._open_store()
-        await self._commit_others(also)
+        await self._commit_others(also, by_user=by_user)
 
-    async def _commit_others(self, also: Sequence[str] = ()) -> None:
+    async def _commit_others(self, also: Sequence[str] = (), *, by_user: bool = False) -> None:
         self._record_baseline()
         if self._missed != UncheckpointedChanges():
             await self._commit_missed()
@@ -387,7 +389,10 @@ class CheckpointRecorder:
         running_jobs, now = self._recorder.state.jobs, self._clock.now()
         changes = await self._use_store(lambda store: store.find_changes(extra_paths=also))
         if changes:
-            changes, author, call_id = self._job_changes.attribute(changes)
+            author: Author = "human"
+            call_id: CallId | None = None
+            if not by_user:
+                changes, author, call_id = self._job_changes.attribute(changes)
             if author == "command":
                 workspace, since = self._recorder.state.workspace, self._compared_at
                 changes = await contest_changes_by_others(changes, self._read_others, workspace, since)
