@@ -16,7 +16,7 @@ from tui_agent.engine.questions import PLAN_OPTIONS
 from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import AnswerQuestion, CommandBase, SetModel, SetPolicy, SubmitPrompt
 from tui_agent.protocol.events.session import SettingsChanged
-from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnStarted
+from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnFinished, TurnStarted
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.tui.modals.question import Question
 
@@ -307,7 +307,9 @@ async def test_a_policy_of_one_session_is_not_remembered_with_a_message_in_anoth
 
 
 @pytest.mark.parametrize(("key", "policy"), [("1", "ask"), ("2", "accept-edits")])
-async def test_the_policy_after_an_approved_plan_is_remembered(tmp_path: Path, key: str, policy: str) -> None:
+async def test_the_policy_of_an_approved_plan_holds_for_its_session_only(
+    tmp_path: Path, key: str, policy: str
+) -> None:
     before = "ask" if policy == "accept-edits" else "accept-edits"
     async with open_app(
         session=engine(FakeSession(golden("night_shift"))),
@@ -323,12 +325,25 @@ async def test_the_policy_after_an_approved_plan_is_remembered(tmp_path: Path, k
         await driven.until(
             lambda: any(isinstance(command, AnswerQuestion) for command in driven.session.submitted)
         )
-        assert list(dict(kept(tmp_path)["policies"]).values()) == [before]  # type: ignore[call-overload]
         driven.session.feed(
             QuestionAnswered(question_id=RequestId("q_1"), answer="", choice=int(key) - 1),
             SettingsChanged(key="policy", value=policy, previous="plan"),
+            TurnFinished(turn=3, reason="finished"),
         )
-        await driven.until(lambda: list(dict(kept(tmp_path)["policies"]).values()) == [policy])  # type: ignore[call-overload]
+        await driven.until(lambda: driven.app.prompt.policy_row.policy == policy)
+        await run(driven, "go on")
+        await choose_theme(driven, tmp_path)
+        opened: list[SessionOptions] = []
+
+        def spawn(options: SessionOptions) -> FakeSession:
+            opened.append(options)
+            return engine(FakeSession(golden("night_shift")))
+
+        driven.app.spawn = spawn
+        await run(driven, "/new")
+        await driven.until(lambda: opened)
+        assert [options.policy for options in opened] == [None]
+    assert list(dict(kept(tmp_path)["policies"]).values()) == [before]  # type: ignore[call-overload]
 
 
 async def test_a_policy_after_plan_that_the_user_did_not_choose_is_not_remembered(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Remembers the user's choices for later starts: theme, model, side panes, and the policy of each project.
 
-Invariant: only choices made in the app are remembered. The policies `plan` and `bypass` never are.
+Invariant: only choices made in the app are remembered. The policies `plan` and `bypass` never are, and neither is the
+policy of an approved plan, which holds for its session only.
 """
 
 import asyncio
@@ -30,7 +31,7 @@ from tui_agent.protocol.commands import (
     SubmitPrompt,
     WriteGuide,
 )
-from tui_agent.protocol.settings import POLICIES, POLICY_AFTER_PLAN, ModelInfo, UserPolicy
+from tui_agent.protocol.settings import POLICIES, ModelInfo, UserPolicy
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.text import clean_line
 
@@ -80,15 +81,6 @@ class ChoiceKeeper:
         is_remembered = name not in NEVER_REMEMBERED and self._context.is_connected
         self._chosen_policy, self.tried_policy = "", name if is_remembered else ""
         self._switch_policy(name)
-
-    def approve_plan(self, choice: int | None) -> None:
-        """Remember which policy the session uses after an approved plan. The policy is saved once the session uses it.
-
-        `choice`: index of the user's answer to the plan.
-        """
-        settings = self._context.state.settings
-        if choice in POLICY_AFTER_PLAN and settings is not None and settings.policy == "plan":
-            self._chosen_policy, self.tried_policy = POLICY_AFTER_PLAN[choice], ""
 
     def note_work(self, command: Command) -> None:
         """Save the policy that the user is trying out, if `command` gives the agent work."""

@@ -169,8 +169,6 @@ class OpenQuestions:
         def submit(answer: AnswerQuestion | None) -> None:
             self._close(modal, question.question_id)
             if answer is not None:
-                if question.form == "plan":
-                    self._host.choices.approve_plan(answer.choice)
                 self._host.submit(answer)
 
         self._app.push_screen(modal, submit)
