@@ -229,7 +229,7 @@ async def test_a_session_that_cannot_be_opened_leaves_the_present_one() -> None:
         await driven.press("enter")
         while not driven.app.notice.display:
             await driven.pilot.pause(0.01)
-        assert "Another process holds ses_b. Close it there." in driven.text()
+        assert "Another process holds ses_b. Close it there first, or choose it" in driven.text()
         assert not driven.session.is_closed
         await driven.type("still here")
         await driven.press("enter")

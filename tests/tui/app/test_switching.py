@@ -262,15 +262,18 @@ async def test_a_session_that_another_window_holds_can_be_looked_on(tmp_path: Pa
     lines = (GOLDEN / "night_shift.jsonl").read_bytes().splitlines(keepends=True)
     log.write_bytes(b"".join(lines[:150]))
     locked = FakeSession(
-        failure=SessionLocked("The session ses_b is in use by process 7.", hint="Close it there.")
+        failure=SessionLocked(
+            "The session ses_b is in use by process 7.", hint="To watch it: tui-agent --resume ses_b"
+        )
     )
     programs = Programs([told(1, "held", "x", 60, id="ses_b", path=str(tmp_path), open=True)])
     async with open_app(golden("night_shift"), outside=programs) as driven:
         driven.app.spawn = lambda _: locked
         await send(driven, "/session ses_b")
         await driven.until(lambda: "in use by process 7" in driven.text())
-        assert driven.app.notice.text.endswith(
-            "Close it there. To watch it read-only, choose it in /sessions and press R."
+        assert driven.app.notice.text == (
+            "The session ses_b is in use by process 7. "
+            "Close it there first, or choose it in /sessions and press R to watch it."
         )
         assert len(driven.app.screen_stack) == 1
         await send(driven, "/sessions")

@@ -312,8 +312,9 @@ class SessionSwitcher:
             is_on_page = self._host.start_page.show_fault(text)
         if not is_on_page:
             key = self._host.app.key_map.key_of("sessions_replay")
-            watching = f" To watch it read-only, choose it in /sessions and press {key}." if is_locked else ""
-            self._host.app.say(f"{fault}{watching}", "error")
+            remedy = f"Close it there first, or choose it in /sessions and press {key} to watch it."
+            # The error's own hint is for the command line: it names a program to start.
+            self._host.app.say(f"{fault.message} {remedy}" if is_locked else str(fault), "error")
 
     async def _offer_watching(self, options: SessionOptions) -> None:
         """Offer to watch a session that another process has locked."""
