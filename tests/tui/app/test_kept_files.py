@@ -172,7 +172,7 @@ async def test_kept_files_of_a_generated_folder_are_one_row_and_a_long_path_show
             await driven.press("down", "down", "down", "enter")
             (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
             assert revert.overwrite == (".venv/",)
-            assert "1 file restored, .venv/ 2,440 files removed." in driven.text()
+            assert "1 file restored: b.py; .venv/ 2,440 files removed" in driven.text()
 
 
 async def test_a_restore_that_restored_nothing_says_so() -> None:
@@ -207,7 +207,7 @@ async def test_more_kept_files_than_the_log_lists_are_counted_and_can_be_undone_
             await driven.press("enter", "down", "down", "enter")
             (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
             assert (revert.overwrite, revert.conversation) == (("/",), False)
-            assert "1 file restored, 5 files removed: gone.py, back.py, …" in driven.text()
+            assert "1 file restored: gone.py; 5 files removed: back.py, …" in driven.text()
             assert "714 files kept, because you changed them: f000.py, f001.py, f002.py, …" in " ".join(
                 driven.text().split()
             )

@@ -355,7 +355,7 @@ RESTORED = CheckpointRestored(source="c", commit="d", paths=("helpers.py",))
         (
             {"reason": "files"},
             RESTORED.model_copy(update={"paths": ("a", "b"), "removed_count": 1}),
-            ["Restored or removed a, b; the conversation is unchanged. /redo reverses this."],
+            ["1 file restored: a; 1 file removed: b; the conversation is unchanged. /redo reverses this."],
         ),
         (
             {"reason": "redo", "redone": "files"},
@@ -365,7 +365,7 @@ RESTORED = CheckpointRestored(source="c", commit="d", paths=("helpers.py",))
         (
             {"reason": "redo", "redone": "undo"},
             RESTORED.model_copy(update={"paths": ("a", "b", "c", "d"), "removed_count": 1}),
-            ["Restored the turn “fix it”.", "3 files restored, 1 file removed: a, b, c, …"],
+            ["Restored the turn “fix it”.", "3 files restored: a, b, c; 1 file removed: d"],
         ),
     ],
 )

@@ -19,18 +19,41 @@ MAX_COMMAND_CHARS: Final = 60
 
 def describe_restored(restored: CheckpointRestored) -> str:
     """Describe a restore in a sentence, e.g. `2 files restored, 1 file and .venv/ 2,570 files removed.`"""
-    total = len(restored.paths) + restored.unlisted_count
+    parts = [text for text, _ in _count_restored(restored)]
+    return f"{', '.join(parts)}." if parts else "No file was changed."
+
+
+def list_restored(restored: CheckpointRestored) -> str:
+    """Return the numbers and the first names of the restored and of the removed files.
+
+    Example: `2 files restored: a.py, b.py; 1 file removed: c.py`. Without names, return the sentence of
+    `describe_restored`.
+    """
+    if not restored.paths:
+        return describe_restored(restored)
+    return "; ".join(f"{text}: {names}" if names else text for text, names in _count_restored(restored))
+
+
+def _count_restored(restored: CheckpointRestored) -> list[tuple[str, str]]:
+    """Return (text with a number, names) for the restored files and for the removed files.
+
+    A kind without files is left out. `names` lists the first files outside generated folders.
+    """
+    count = len(restored.paths) + restored.unlisted_count - restored.removed_count
     restored_folders = [(folder.path, folder.files - folder.removed) for folder in restored.folders]
     removed_folders = [(folder.path, folder.removed) for folder in restored.folders]
-    parts = [
-        f"{format_files(count, counted)} {word}"
-        for count, folders, word in (
-            (total - restored.removed_count, restored_folders, "restored"),
-            (restored.removed_count, removed_folders, "removed"),
-        )
-        if (counted := [folder for folder in folders if folder[1]]) or count
-    ]
-    return f"{', '.join(parts)}." if parts else "No file was changed."
+    # The event lists the removed files last.
+    kinds = (
+        ("restored", count, restored.paths[:count], restored_folders),
+        ("removed", restored.removed_count, restored.paths[count:], removed_folders),
+    )
+    parts = []
+    for word, total, paths, folders in kinds:
+        counted = [folder for folder in folders if folder[1]]
+        if total or counted:
+            names = list_names(paths, is_complete=len(paths) == total) if paths else ""
+            parts.append((f"{format_files(total, counted)} {word}", names))
+    return parts
 
 
 def list_names(names: Sequence[str], *, is_complete: bool) -> str:

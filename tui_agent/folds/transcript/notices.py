@@ -16,9 +16,9 @@ from tui_agent.folds.text.labels import (
 from tui_agent.folds.text.restored_files import (
     describe_kept_commits,
     describe_kept_files,
-    describe_restored,
     describe_stopped_jobs,
     list_names,
+    list_restored,
 )
 from tui_agent.folds.transcript.entries import NoticeEntry, NoticeLevel, UserEntry
 from tui_agent.folds.transcript.state import Draft
@@ -86,7 +86,7 @@ _FILE_MOVES = {
     "hunk": "Reverted one change in {files}. /redo restores it.",
     "files": "Restored {files}; the conversation is unchanged. /redo reverses this.",
     "removed": "Removed {files}; the conversation is unchanged. /redo reverses this.",
-    "mixed": "Restored or removed {files}; the conversation is unchanged. /redo reverses this.",
+    "mixed": "{counts}; the conversation is unchanged. /redo reverses this.",
     "kept": "Undid the changes in {files} too. /redo brings your version back.",
     "kept in a redo": "Redid the changes in {files} too. /redo brings your version back.",
 }
@@ -376,7 +376,7 @@ def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointResto
     move, draft.file_move = draft.file_move, None
     earlier, draft.unrestored = draft.unrestored, (frozenset(names), draft.is_redo)
     folders = tuple(folder.path for folder in payload.folders if folder.files)
-    is_complete, headline = not payload.unlisted_count, describe_restored(payload)
+    headline = list_restored(payload)
     if move is not None and (restored := (*payload.paths, *folders)):
         key: str = move
         earlier_names, was_redo = earlier
@@ -388,11 +388,11 @@ def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointResto
                 len(payload.paths) + payload.unlisted_count + sum(folder.files for folder in payload.folders)
             )
             key = "files" if not removed else "removed" if removed == total else "mixed"
-        headline = (_FILE_REDOS if draft.is_redo else _FILE_MOVES)[key]
-        headline = headline.format(files=list_names(restored, is_complete=is_complete))
-    elif payload.paths:
-        listed = list_names(payload.paths, is_complete=is_complete)
-        headline = f"{headline} Files: {listed}" if folders else f"{headline[:-1]}: {listed}"
+        names_text = list_names(restored, is_complete=not payload.unlisted_count)
+        counts = headline.removesuffix(".")
+        headline = (_FILE_REDOS if draft.is_redo else _FILE_MOVES)[key].format(
+            files=names_text, counts=counts
+        )
     draft.add_notice(ev, "resume", "warning" if kept_text else "info", (headline, kept_text))
 
 
