@@ -39,7 +39,7 @@ MATCHED_WHERE_IT_STANDS = ("tui_agent.policy.bash.", "tui_agent.policy.interpret
 A_TEXT, ON_ONE_LINE = "a text, escaped", "on one line, from its beginning"
 DYNAMIC = {
     "plugins.files.edit_file: pattern": "lines of text, escaped",
-    "plugins.files.edit_file: re.escape(wanted)": A_TEXT,
+    "plugins.files.edit_file: re.escape(old)": A_TEXT,
     r"plugins.shell.counts: f'(?<!\\d)(\\d++) ({words})\\b'": "below, with its reader",
     "plugins.shell.counts: pattern": "below, with its reader",
     r"tui_agent.context.init_guide: f'(?<![\\w-]){re.escape(core)}(?![\\w-])'": A_TEXT,
