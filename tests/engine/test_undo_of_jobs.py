@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import anyio
@@ -10,11 +11,14 @@ import pytest
 from tests.engine.harness import Bench, call, say
 from tests.engine.test_rewind import files, go, told, turn, write
 from tui_agent.engine.checkpoints import revert_plan
+from tui_agent.ports.log import OtherChange
 from tui_agent.protocol.commands import Close, PlanRevert, Redo, Revert, RunUserShell, Undo
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, FileChanged
 from tui_agent.protocol.events.job import JobFinished
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.tool import ToolCalled
+from tui_agent.session.revert_plan import plan_revert
+from tui_agent.workspace.checkpoints.checkpoint_limits import Limits
 
 
 @pytest.fixture
@@ -24,6 +28,10 @@ def every_command_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def job(script: str) -> object:
     return call(("run_command", json.dumps({"command": script, "background": True})))
+
+
+def no_others(workspace: str, since: float) -> Iterable[OtherChange]:
+    return ()
 
 
 def gated(tmp_path: Path, *scripts: str) -> str:
@@ -160,7 +168,9 @@ async def test_undo_of_a_later_turn_leaves_an_earlier_job_and_its_files_alone(tm
         await open_gate(tmp_path)
         await turn(bench, "write")
         await open_gate(tmp_path, 1)
-        assert (await plan(bench, before)).running_jobs == ()
+        planned = await plan(bench, before)
+        assert planned.running_jobs == ()
+        assert await plan_revert(tmp_path / "sessions" / "ses_test", before, Limits(), no_others) == planned
         await go(bench, Undo())
         assert files(tmp_path) == {"one": "1\n", "two": "2\n"} and await runs(tmp_path)
         await go(bench, Redo())

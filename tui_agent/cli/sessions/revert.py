@@ -7,6 +7,7 @@ import argparse
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -34,6 +35,7 @@ from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestore
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.session.fork_workspace import load_state
+from tui_agent.store.event_search import find_changes_by_others
 from tui_agent.store.lineage import has_event, open_blobs
 from tui_agent.store.log_reader import iterate_records
 from tui_agent.units import describe_line_changes, format_time
@@ -252,8 +254,9 @@ def _preview(arguments: argparse.Namespace, session: str, base: StartupContext) 
     """Print what a revert would do to each file, without opening the session."""
     planning = import_module("tui_agent.session.revert_plan")
     limits = read_limits(base.config.checkpoints)
+    read_others = partial(find_changes_by_others, base.store, session)
     plan: CheckpointPlanned = anyio.run(
-        planning.plan_revert, base.store.folder(session), arguments.to, limits
+        planning.plan_revert, base.store.folder(session), arguments.to, limits, read_others
     )
     if arguments.json:
         say_json(as_json(session, RevertResult(plan)))

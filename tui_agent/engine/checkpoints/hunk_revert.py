@@ -5,15 +5,16 @@ change with this hunk is undone.
 """
 
 from collections.abc import Iterable
+from typing import Protocol
 
 from anyio import to_thread
 
-from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import BlobNotFound, UsageError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.comparison.files import diff_contents
-from tui_agent.folds.session.branches import is_on_branch, last_shared, stretches
+from tui_agent.folds.session.branches import BranchesView, is_on_branch, last_shared, stretches
 from tui_agent.folds.session.changed_files import ChangedFile
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.text.line_diff import first_line, hunk_sides, revert_hunk, split_hunks
 from tui_agent.folds.text.placeholders import PLACEHOLDER_START
 from tui_agent.folds.text.plain_text import decode_text, encode_text
@@ -103,7 +104,18 @@ class RevertedPaths:
     restored_paths: tuple[str, ...] = ()
 
 
-async def find_reverted_paths(recorder: Recorder, to_seq: int) -> RevertedPaths:
+class BranchReader(Protocol):
+    """The current branch of a session's log, as the plan of a restore reads it. `Recorder` is one."""
+
+    @property
+    def state(self) -> SessionStateView: ...
+    @property
+    def branches(self) -> BranchesView: ...
+    def commit_at(self, seq: int) -> str: ...
+    def records_after(self, seq: int) -> Iterable[Record]: ...
+
+
+async def find_reverted_paths(recorder: BranchReader, to_seq: int) -> RevertedPaths:
     """Return the files with hunks reverted on the current branch after the event `to_seq`."""
     moves = recorder.branches.moves
     current, target = stretches(moves, recorder.state.seq), stretches(moves, to_seq)

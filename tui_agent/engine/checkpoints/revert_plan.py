@@ -9,8 +9,7 @@ from dataclasses import field, replace
 
 from anyio import to_thread
 
-from tui_agent.engine.checkpoints.hunk_revert import find_reverted_paths
-from tui_agent.engine.recorder import Recorder
+from tui_agent.engine.checkpoints.hunk_revert import BranchReader, find_reverted_paths
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import last_shared, stretches
 from tui_agent.ports.checkpoint import CHANGED_BY_YOU, Checkpoints, RestoreAction, RestorePlan
@@ -43,7 +42,7 @@ The time is in seconds since the epoch.
 
 
 async def make_restore_plan(
-    recorder: Recorder,
+    recorder: BranchReader,
     store: Checkpoints,
     source: str,
     to_seq: int,
