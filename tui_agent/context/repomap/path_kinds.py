@@ -6,6 +6,7 @@ Invariant: letter case does not matter.
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import pairwise
 
 from tui_agent.config.path_kind import is_test
 from tui_agent.context.repomap.question_words import Query
@@ -36,7 +37,21 @@ _FOREIGN_FOLDER = re.compile(
     r"(?:^|/)(?:vendor|vendored|_vendor|third[_-]?party|node_modules|deps|external|extern|dist)/|\.min\."
     r"|^(?:(?!(?:src|source|lib|pkg|internal|app|cmd)/)[^/]+/)?(?:build|out)/"
 )
-"""Matches folders of vendored code and build output."""
+"""Matches folders of vendored code and build output. Some of these names are ambiguous: `deps` can be own code."""
+_VENDOR_FOLDERS = frozenset(
+    ["3rdparty", "_vendor", "node_modules", "third-party", "third_party", "thirdparty", "vendor", "vendored"]
+)
+"""Names of folders that certainly hold vendored code."""
+_TEST_FRAMEWORKS = frozenset(
+    """acutest bats bats-core catch2 ceedling cmock cmocka cpputest cxxtest doctest gmock google-mock google-test googlemock
+    googletest gtest munit shunit2 unittest-cpp unity""".split()  # noqa: SIM905 - read as prose
+)
+"""Names of test frameworks. A folder of this name holds vendored code if it is below one of `_FRAMEWORK_PLACES`."""
+_FRAMEWORK_PLACES = frozenset(
+    ["lib", "libs", "spec", "specs", "test", "testing", "tests", "unittest", "unittests"]
+)
+_VENDORED_WORDS = _VENDOR_FOLDERS - {"node_modules"}
+"""Words of a question about vendored code in general."""
 _SETTINGS = re.compile(
     r"\.(?:json|ya?ml|toml|cfg|ini|xml|conf|properties|snap|html|css)$|\.config\.[cm]?[jt]s$|(?:^|/)\.[^/]+(?:/|$)"
 )
@@ -52,6 +67,8 @@ _PACKAGING = re.compile(r"\.(?:dist|egg)-info/|(?:^|/)_?version\.[a-z]+$")
 def kind_of(path: str) -> str:
     """Return `test`, `doc`, `foreign` or `settings`; empty for the repository's own code."""
     lowered = path.lower()
+    if vendored_names(path):
+        return "foreign"
     if is_test(path):
         return "test"
     if _FOREIGN_FOLDER.search(lowered):
@@ -59,6 +76,29 @@ def kind_of(path: str) -> str:
     if _is_doc(lowered):
         return "doc"
     return "settings" if _SETTINGS.search(lowered) else ""
+
+
+@lru_cache(maxsize=65_536)
+def vendored_names(path: str) -> frozenset[str]:
+    """Return the words by which a question names a vendored file's package. Empty for the repository's own files."""
+    has_framework_place = False
+    for folder, inner in pairwise(path.lower().split("/")):
+        if folder in _VENDOR_FOLDERS:
+            return frozenset([folder, inner])
+        if has_framework_place and folder in _TEST_FRAMEWORKS:
+            return frozenset([folder])
+        has_framework_place = has_framework_place or folder in _FRAMEWORK_PLACES
+    return frozenset()
+
+
+def is_unnamed_vendored(path: str, query: Query) -> bool:
+    """Return True for vendored code that the question does not name."""
+    return bool(vendored_names(path)) and not _names_vendored(path, query)
+
+
+def _names_vendored(path: str, query: Query) -> bool:
+    names = vendored_names(path)
+    return bool(names) and not query.plain_words.isdisjoint(names | _VENDORED_WORDS)
 
 
 def _is_doc(lowered: str) -> bool:
@@ -75,7 +115,8 @@ def weight_of(path: str, query: Query) -> float:
     factor = query.scope_weight if query.scopes and is_in_scope(path, query.scopes) else 1.0
     if not kind:
         return factor * (STUB if _STUB.search(path) else 1.0)
-    return factor * (REQUESTED_KIND_WEIGHT if kind in query.about else DEMOTED[kind])
+    is_requested = kind in query.about or (kind == "foreign" and _names_vendored(path, query))
+    return factor * (REQUESTED_KIND_WEIGHT if is_requested else DEMOTED[kind])
 
 
 @lru_cache(maxsize=65_536)

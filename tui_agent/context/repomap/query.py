@@ -23,9 +23,15 @@ from tui_agent.context.repomap.index_db import KnownFile
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.named_files import Alike, find_named_files
 from tui_agent.context.repomap.open_index import Snapshot
-from tui_agent.context.repomap.path_kinds import group_by_first_name, is_entry, is_packaging, kind_of
+from tui_agent.context.repomap.path_kinds import (
+    group_by_first_name,
+    is_entry,
+    is_packaging,
+    kind_of,
+    vendored_names,
+)
 from tui_agent.context.repomap.question_words import Query
-from tui_agent.context.repomap.ranking import FileScore, add_related, find_related
+from tui_agent.context.repomap.ranking import FileScore, add_related, find_related, vendored_last
 from tui_agent.context.repomap.redacted_text import Cleaner
 from tui_agent.context.repomap.rendering import detailed_files, render_map, room_of, symbols_at, tokens_of
 from tui_agent.context.repomap.symbols import symbols_of
@@ -103,6 +109,7 @@ def rank_with_index(index: Snapshot, listing: FileList, texts: TextCache, ask: A
             order, ask, index.files_with_first_name, lambda path: WordLines(texts.get(path), values)
         )
         order = add_related(order, find_related(order, index, ask.hidden), past, query)
+        order = vendored_last(order, query)
         if len(order) < ENOUGH_MATCHES:
             order += _list_unmatched(order, {path: known.rank for path, known in text.items()})
     else:
@@ -110,7 +117,7 @@ def rank_with_index(index: Snapshot, listing: FileList, texts: TextCache, ask: A
         order = ranking.rank_without_question(
             ranks, {path: known.language for path, known in text.items()}, ask.recent
         )
-        order = _mentioned_first(order, ask, index.files_with_first_name)
+        order = vendored_last(_mentioned_first(order, ask, index.files_with_first_name), query)
     ranked = {file.path for file in order}
     rest = [path for path in index.visible_paths(listing.entries) if path not in ranked]
     skipped = Counter(listing.skipped)
@@ -159,7 +166,7 @@ def rank_by_scan(
     order = ranking.rank_files(scan.words, past, ask.query, values, read_text)
     parse_symbols = _symbol_parser(root, known, cleaner)
     order = _mentioned_first(order, ask, alike, lambda path: WordLines(read_text(path), values))
-    order = add_related(order, {}, past, ask.query)
+    order = vendored_last(add_related(order, {}, past, ask.query), ask.query)
     listed = {file.path for file in order} | scan.no_text
     if len(order) < ENOUGH_MATCHES:
         order += [
@@ -203,8 +210,15 @@ def _order_by_path(listing: FileList, ask: Ask) -> list[FileScore]:
     ]
 
 
-def _path_order(path: str, recent: Collection[str]) -> tuple[bool, bool, bool, int, str]:
-    return (path not in recent, not is_entry(path), bool(kind_of(path)), path.count("/"), path)
+def _path_order(path: str, recent: Collection[str]) -> tuple[bool, bool, bool, bool, int, str]:
+    return (
+        path not in recent,
+        bool(vendored_names(path)),
+        not is_entry(path),
+        bool(kind_of(path)),
+        path.count("/"),
+        path,
+    )
 
 
 def _text_reader(root: str) -> Callable[[str], Text]:

@@ -67,6 +67,7 @@ ABOUT: dict[str, frozenset[str]] = {
 SUBJECT = 8
 """Number of words at the start of a question that are taken as its topic."""
 Pair = tuple[str, str]
+_PLAIN_WORD = re.compile(r"[\w-]+")
 
 
 class Query:
@@ -76,6 +77,7 @@ class Query:
 
     `pairs`: adjacent words.
     `names`: code names as they are written. A text that is a single name counts as one, too.
+    `plain_words`: words as they are written, in lower case.
     `strong`: words of code names, whole and split.
     `about`: kinds of files (see `path_kinds.kind_of`).
     `scopes`: names before the colon of a commit title, in lower case.
@@ -94,6 +96,7 @@ class Query:
             if not piece.isdigit() or not _NUMBER.fullmatch(word)
         ]
         self.names = frozenset((*names, self.text.strip()))
+        self.plain_words = frozenset(_PLAIN_WORD.findall(self.text.lower()))
         ordered = dict.fromkeys(words)
         self.strong = strong = frozenset(piece for name in names for piece in split_text(name))
         terms = sorted(ordered, key=lambda term: term not in strong)[:MAX_TERMS]

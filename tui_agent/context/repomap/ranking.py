@@ -19,7 +19,7 @@ from tui_agent.context.repomap.graph import unpack_edges
 from tui_agent.context.repomap.index_db import SimilarCommit
 from tui_agent.context.repomap.named_files import NamedFile
 from tui_agent.context.repomap.open_index import Snapshot
-from tui_agent.context.repomap.path_kinds import is_entry, kind_of, weight_of
+from tui_agent.context.repomap.path_kinds import is_entry, is_unnamed_vendored, kind_of, weight_of
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.texts import Text
 
@@ -279,6 +279,13 @@ def _lower_side_files(file: FileScore, query: Query) -> FileScore:
         return file
     path, score, reasons, lines, line = file
     return FileScore(path, round(score * LATER_SHARE, 4), reasons, lines, line)
+
+
+def vendored_last(order: Sequence[FileScore], query: Query) -> list[FileScore]:
+    """Move vendored code behind the repository's own files, unless the question names it."""
+    last = [is_unnamed_vendored(file.path, query) and file.reasons[:1] != ("named",) for file in order]
+    own = [file for file, is_last in zip(order, last, strict=True) if not is_last]
+    return _non_increasing([*own, *(file for file, is_last in zip(order, last, strict=True) if is_last)])
 
 
 def _non_increasing(order: Sequence[FileScore]) -> list[FileScore]:

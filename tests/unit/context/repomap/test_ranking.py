@@ -194,6 +194,11 @@ def test_words_beside_one_another_in_a_question_count_more_on_one_line(make: Mak
         ("src/player/ground.py", ""),
         ("tests/test_a.py", "test"),
         ("vendor/a.go", "foreign"),
+        ("tests/unity/auto/parse_output.rb", "foreign"),
+        ("lib/third_party/x/test/a.c", "foreign"),
+        ("tests/vendor/a.c", "foreign"),
+        ("unity/scene.c", ""),
+        ("tests/community/a.c", "test"),
         ("build/a.js", "foreign"),
         ("web/out/a.js", "foreign"),
         ("src/build/arg.rs", ""),
@@ -208,6 +213,29 @@ def test_words_beside_one_another_in_a_question_count_more_on_one_line(make: Mak
 )
 def test_what_only_shows_how_it_is_used_is_known_by_its_place(path: str, kind: str) -> None:
     assert kind_of(path) == kind
+
+
+RUNNER = "# Handle test failures and generate output of the test runner.\n" * 5
+
+
+@pytest.mark.parametrize("folder", ["vendor/ceedling", "tests/unity/auto", "third_party/rspec/lib"])
+def test_vendored_code_ranks_behind_own_files_unless_the_question_names_it(make: Make, folder: str) -> None:
+    files = {f"{folder}/report_{n}.rb": f"{RUNNER}def handle_failure_{n}\nend\n" for n in range(6)}
+    own = {
+        "src/output.c": "int write_output(void) { return 0; }\n",
+        "include/output.h": "int write_output(void);\n",
+        "src/fail.c": "int fail(void);\n",
+        "tests/test_output.c": "int test_output(void);\n",
+    }
+    repository = make(files | own)
+    question = "handle test failures and generate output"
+    for order in (repository.order(question), repository.order("")):
+        vendored = [place for place, path in enumerate(order) if path.startswith(folder)]
+        matching = ("src/output.c", "include/output.h", "tests/test_output.c")
+        assert max(order.index(path) for path in matching) < min(vendored)
+    package = folder.split("/")[1]
+    assert repository.order(f"{question} in {package}")[0].startswith(folder)
+    assert repository.order(f"{question} of report_2.rb")[0] == f"{folder}/report_2.rb"
 
 
 NOTES = "The coupon of a basket is rounded twice. The rounding of a coupon was fixed.\n" * 3
