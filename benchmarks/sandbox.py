@@ -12,8 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from tui_agent.policy.places.paths import may_hold_secrets
 from tui_agent.policy.places.sandbox_places import guarded_places
-from tui_agent.policy.places.visibility import may_hold_secrets
 from tui_agent.ports.environment import ExecSpec
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.workspace.sandbox import detection

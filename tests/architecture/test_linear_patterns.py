@@ -46,7 +46,7 @@ DYNAMIC = {
     r"tui_agent.context.repomap.symbol_names: f'\\b{re.escape(owner)}\\b'": A_TEXT,
     "tui_agent.context.repomap.full_scan: re.escape(sought) + b'(?![0-9])'": A_TEXT,
     r"tui_agent.mcp.servers: f'\\b{re.escape(settings.name)}\\b'": A_TEXT,
-    r'''tui_agent.policy.catalog.fault_lines: f"""(?:^|[\\[.{{,\\s])["']?{re.escape(key)}["']?\\s*[\\].=]"""''': A_TEXT,
+    r'''tui_agent.policy.catalog.entries: f"""(?:^|[\\[.{{,\\s])["']?{re.escape(key)}["']?\\s*[\\].=]"""''': A_TEXT,
     "tui_agent.tui.modals.exact_command: f'(?<=[^ ]) {{{inner + 1},}}+'": "possessive",
     "tui_agent.tui.modals.exact_command: f'^ {{{indent + 1},}}+'": "possessive",
     "tui_agent.tui.prompt.files: start + rest": "each line is a path, of 4,096 bytes at most",

@@ -157,5 +157,5 @@ def secret_table_digest() -> str:
 
 def may_show(path: str) -> bool:
     """Return True if the policy allows reading and showing the file."""
-    allowed: bool = not import_module("tui_agent.policy.places.visibility").may_hold_secrets(path)
+    allowed: bool = not import_module("tui_agent.policy.places.paths").may_hold_secrets(path)
     return allowed

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.policy.catalog.catalog import Catalog
-from tui_agent.policy.decision.escalations import reads_secrets_below
-from tui_agent.policy.decision.links import follows_link
+from tui_agent.policy.decision.escalations import follows_link, reads_secrets_below
 from tui_agent.policy.decision.path_patterns import matches_path
 from tui_agent.policy.interpreter.line import read_line
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, FileUse

@@ -26,10 +26,9 @@ from tui_agent.engine.tools.sandbox_retry import (
     trial_message,
 )
 from tui_agent.errors import ConfigError, EnvironmentFault, ToolCrash, ToolError
-from tui_agent.policy.decision.choices import ALLOWED, only_once
+from tui_agent.policy.decision.choices import ALLOWED, find_edited_rule_fault, only_once
 from tui_agent.policy.decision.classes import NETWORK, READ_ONLY
 from tui_agent.policy.decision.confinement import OUTSIDE_RISK
-from tui_agent.policy.decision.edited_rule import find_fault
 from tui_agent.policy.decision.escalations import GIT
 from tui_agent.ports.environment import (
     ExecResult,
@@ -247,7 +246,7 @@ class Gate:
             return f"This rule is {request.why_unavailable(answer.reach)}."
         if choice is not None and answer.rule == choice.rule:
             return ""
-        return find_fault(
+        return find_edited_rule_fault(
             answer.rule, lambda rule: self._judge(case, self._facts.resolve_paths(case), rule).verdict
         )
 

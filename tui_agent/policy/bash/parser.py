@@ -1,16 +1,16 @@
-"""The parser for the supported subset of bash: lists, pipelines, loops, conditions, groups and simple commands.
+"""The parser for the supported subset of bash: lists, pipelines, loops, conditions, groups, simple commands, redirections.
 
-Invariant: `parse_script` never raises and takes time linear in the text.
+Invariant: `parse_script` never raises and takes time linear in the text. In the body of a here-document, only variables
+and substitutions are expanded.
 """
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
 from tui_agent.policy.bash import syntax
 from tui_agent.policy.bash.cursor import DELIMITER, Cursor, RefusedError, check_characters
 from tui_agent.policy.bash.lexer import Role, WordReader
-from tui_agent.policy.bash.redirects import RedirectReader
 from tui_agent.policy.bash.tree_check import disagreement, simple_commands
 
 MAX_COMMANDS: Final = 500
@@ -32,6 +32,15 @@ _TIMED = re.compile(
 _CONNECTORS: Final[tuple[syntax.Connector, ...]] = ("&&", "||", "&", ";")
 _FILE_TESTS: Final = frozenset(f"-{letter}" for letter in "defhLnrswxz")
 _COMPARISONS: Final = frozenset(("=", "==", "!="))
+_REDIRECT_START = re.compile(r"[0-9]*[<>](?!\()|&>")
+_OPERATOR = re.compile(r"([0-9]?)(<<<|<<(?!-)|<&|<(?![<>(&])|>>|>&|>\||>(?!\()|&>>|&>)")
+_DESCRIPTOR = re.compile(r"[0-9]" + DELIMITER)
+_HERE_DELIMITER = re.compile(
+    rf"(?:'([A-Za-z0-9_.-]+)'|\"([A-Za-z0-9_.-]+)\"|([A-Za-z_][A-Za-z0-9_]*)){DELIMITER}"
+)
+_ESCAPING = frozenset("`\\")
+_MISREAD_IN_SUBSTITUTION = frozenset("()'\"`\\")
+"""Characters in a here-document that make older versions of bash find the wrong end of a substitution."""
 
 
 def parse_script(text: str) -> syntax.Script | syntax.Refusal:
@@ -56,7 +65,7 @@ class _ScriptReader:
     def __init__(self, text: str) -> None:
         self._cursor = Cursor(text)
         self._words = WordReader(self._cursor, self._read_substitution)
-        self._redirects = RedirectReader(self._cursor, self._words)
+        self._redirects = _RedirectReader(self._cursor, self._words)
         self._commands = 0
         self._depth = 0
 
@@ -279,3 +288,66 @@ class _ScriptReader:
         cursor.position = name.end()
         (value,) = self._words.read(Role.VALUE)
         assignments.append(syntax.Assignment(name[1], value))
+
+
+class _RedirectReader:
+    """Parses the redirections of a script, such as `2>&1`, `< file` or `<<END`."""
+
+    def __init__(self, cursor: Cursor, words: WordReader) -> None:
+        self._cursor = cursor
+        self._words = words
+
+    def at_redirect(self) -> bool:
+        return self._cursor.match(_REDIRECT_START) is not None
+
+    def read_all(self) -> tuple[syntax.Redirect, ...]:
+        """Parse any redirections after a loop, group, condition or test."""
+        redirects: list[syntax.Redirect] = []
+        self._cursor.skip_blanks()
+        while self.at_redirect():
+            redirects.append(self.read())
+            self._cursor.skip_blanks()
+        return tuple(redirects)
+
+    def read(self) -> syntax.Redirect:
+        """Parse the redirection at the current position."""
+        cursor, start = self._cursor, self._cursor.position
+        found = cursor.match(_OPERATOR)
+        if found is None:
+            raise cursor.refusal("a redirection is not supported: `<>`, `<<-`, or a descriptor above 9")
+        descriptor = int(found[1]) if found[1] else None
+        operator = cast(syntax.RedirectOperator, found[2])
+        cursor.position = found.end()
+        cursor.skip_blanks()
+        target: syntax.Word | None = None
+        body: syntax.Word | None = None
+        if operator == "<<":
+            body = self._read_here_document()
+        else:
+            if operator in ("<&", ">&") and cursor.match(_DESCRIPTOR) is None:
+                raise cursor.refusal(f"no descriptor follows `{operator}`")
+            (target,) = self._words.read(Role.TARGET)
+        return syntax.Redirect(cursor.text[start : cursor.position], operator, descriptor, target, body)
+
+    def _read_here_document(self) -> syntax.Word:
+        cursor = self._cursor
+        if cursor.awaits_body:
+            raise cursor.refusal("two here-documents begin on one line")
+        delimiter = cursor.match(_HERE_DELIMITER)
+        if delimiter is None:
+            raise cursor.refusal("a here-document's delimiter is not a plain word")
+        cursor.position = delimiter.end()
+        name = re.escape(delimiter[1] or delimiter[2] or delimiter[3])
+        found = cursor.match(re.compile(rf"[^\n]*\n((?:(?!{name})[^\n]*\n)*+){name}(?:\n|\Z)"))
+        if found is None:
+            raise cursor.refusal("a here-document has no end, or one of its lines begins with its end word")
+        body, (start, end) = found[1], found.span(1)
+        if delimiter[3] is not None and not _ESCAPING.isdisjoint(body):
+            raise cursor.refusal("an unquoted here-document has a backslash or a backquote", start)
+        if cursor.substitutions and not _MISREAD_IN_SUBSTITUTION.isdisjoint(body):
+            raise cursor.refusal("a here-document in a substitution has quotes or brackets", start)
+        word = syntax.Word(body, start, (syntax.Text(body, quoted=True),))
+        if delimiter[3] is not None and "$" in body:
+            word = self._words.read_body(start, end)
+        cursor.await_body(found)
+        return word

@@ -1,9 +1,11 @@
-"""Drops doubts about a command if the file names in the workspace show that the doubts are unfounded.
+"""Corrects the report on a command line by what is in the workspace.
 
 A pattern such as `*` in a command line raises a doubt. A file's name might look like an option (`-rf`), have a special
-meaning for the program, or be split into several words. If no file has such a name, the doubt is dropped.
+meaning for the program, or be split into several words. If no file has such a name, the doubt is dropped. `npx` and
+similar commands run a program of the workspace, if it exists, instead of a downloaded package.
 
-Invariant: a doubt is dropped only if every name that its pattern can match was checked.
+Invariant: a doubt is dropped only if every name that its pattern can match was checked, and a command counts as local
+only if its program exists in every folder where the command may run.
 """
 
 import posixpath
@@ -11,10 +13,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.line_uses import from_workspace
 from tui_agent.policy.decision.path_patterns import matches_path
-from tui_agent.policy.interpreter.report import CommandReport, Doubt, LineReport
-from tui_agent.policy.places.paths import place
+from tui_agent.policy.interpreter.report import CommandReport, Doubt, FileUse, LineReport
+from tui_agent.policy.places.paths import lexical_place, place
 from tui_agent.policy.places.pattern_overlap import paths_overlap, split_pattern
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import RunEffect
@@ -31,10 +34,10 @@ def settle_doubts(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> Li
     """
     if not any(doubt.value for command in line.commands for doubt in command.doubts):
         return line
-    return replace(line, commands=tuple(_settle(effect, command, facts) for command in line.commands))
+    return replace(line, commands=tuple(_drop_unfounded(effect, command, facts) for command in line.commands))
 
 
-def _settle(effect: RunEffect, command: CommandReport, facts: PolicyFacts) -> CommandReport:
+def _drop_unfounded(effect: RunEffect, command: CommandReport, facts: PolicyFacts) -> CommandReport:
     folders = [None if path is None else _in_workspace(effect, path, facts) for path in command.folders]
     doubts = tuple(
         doubt
@@ -82,3 +85,48 @@ def _leads_to(pattern: str, name: str) -> bool:
 def _leads_below(pattern: str, folder: str) -> bool:
     below = (*split_pattern(folder, literal=True), "**", "*")
     return paths_overlap(split_pattern(pattern), below, dotted=True)
+
+
+def local_program_paths(effect: RunEffect, command: CommandReport) -> list[str]:
+    """Return the paths at which a command looks for its local program."""
+    if not command.local_program:
+        return []
+    folders = [from_workspace(effect, folder) for folder in command.folders if folder is not None]
+    return [path for folder in folders for path in _in_folder_and_parents(folder, command.local_program)]
+
+
+def _in_folder_and_parents(folder: str, name: str) -> list[str]:
+    paths = [posixpath.join(folder, name)]
+    while folder not in ("/", ".", ""):
+        folder = posixpath.dirname(folder)
+        paths.append(posixpath.join(folder, name))
+    return paths
+
+
+def settle_downloads(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> LineReport:
+    """Return a line's report without unnecessary downloads. `npx tsc` downloads nothing if its program is present."""
+    removes = any(use.action in ("delete", "move") for command in line.commands for use in command.files)
+    if removes or not facts.local_programs:
+        return line  # without its file, a command would download the package after all
+    return replace(line, commands=tuple(_drop_download(effect, command, facts) for command in line.commands))
+
+
+def _drop_download(effect: RunEffect, command: CommandReport, facts: PolicyFacts) -> CommandReport:
+    if not command.local_program:
+        return command
+    existing = {lexical_place(path, facts.workspace).relative for path in facts.local_programs}
+    started: list[FileUse] = []
+    for folder in command.folders:
+        # A link to a folder elsewhere has other parents.
+        real = None if folder is None else place(from_workspace(effect, folder), facts).relative
+        paths = [] if real is None else _in_folder_and_parents(real, command.local_program)
+        path = next(filter(existing.__contains__, paths), None)
+        if path is None:
+            return command
+        started.append(FileUse(path, "start"))
+    return replace(
+        command,
+        effects=command.effects - {Effect.CONNECTS},
+        program=command.program.model_copy(update={"downloads": False}),
+        files=(*command.files, *started),
+    )

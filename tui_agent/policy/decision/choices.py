@@ -1,22 +1,24 @@
-"""The rules that an approval offers to save, for this session or always.
+"""The rules that an approval offers to save, for this session or always, and the check of a rule that the user edited.
 
-Invariant: an offered rule allows the call that the user is asked about.
+Invariant: a rule that is offered or accepted allows the call that the user is asked about.
 """
 
 import posixpath
 import shlex
 from collections.abc import Callable, Sequence
+from typing import Literal
 
+from tui_agent.errors import ConfigError
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.command_judge import command_line, is_ordinary, starters
 from tui_agent.policy.decision.command_rules import Words, words_of
-from tui_agent.policy.decision.effect_words import words_for
 from tui_agent.policy.decision.file_judge import READS_OUTSIDE
 from tui_agent.policy.decision.judgement import Judgement
 from tui_agent.policy.decision.line_uses import Lines, literal_path
-from tui_agent.policy.decision.tool_binding import bound_name, server_pattern
+from tui_agent.policy.decision.word_lists import words_for
 from tui_agent.policy.interpreter.report import CommandReport, LineReport
 from tui_agent.policy.places.paths import place
+from tui_agent.policy.rules.grammar import bound_name, parse_rule, server_pattern
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Effect as CallEffect
 from tui_agent.protocol.effects import McpCallEffect, NetworkEffect, ReadEffect, RunEffect, WriteEffect
@@ -267,3 +269,19 @@ def _command_rule(command: CommandReport, prefix: Words) -> str:
         return f"{shlex.join([*front, *head])} *"
     every = [*front, *words]
     return "" if any(char in word for word in every for char in _PATTERN_CHARACTERS) else shlex.join(every)
+
+
+def find_edited_rule_fault(text: str, judge: Callable[[str], Literal["allow", "ask", "deny"]]) -> str:
+    """Return the fault of an edited rule, or an empty string if the rule can be saved.
+
+    `judge`: function that returns the verdict on the call with the given rule.
+    """
+    try:
+        rule = parse_rule(text)
+    except ConfigError as error:
+        return str(error)
+    if rule.verdict != "allow":
+        return "Only `allow` rules can be saved here."
+    if judge(rule.text) != "allow":
+        return "This rule does not match this request."
+    return ""

@@ -20,7 +20,6 @@ from tui_agent.policy.decision.confinement import (
     may_run_other_code,
     written_scripts,
 )
-from tui_agent.policy.decision.effect_words import words_for
 from tui_agent.policy.decision.escalations import escalate
 from tui_agent.policy.decision.file_judge import RESTORABLE, FileJudge, is_single_deletion
 from tui_agent.policy.decision.judgement import Judgement
@@ -29,6 +28,7 @@ from tui_agent.policy.decision.mentioned_files import MentionedFileJudge
 from tui_agent.policy.decision.profiles import BEYOND_SANDBOX, Profile
 from tui_agent.policy.decision.rule_index import RuleIndex, first_judgement, rule_judgement
 from tui_agent.policy.decision.runaway_commands import reason_to_forbid, starts_without_end
+from tui_agent.policy.decision.word_lists import words_for
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, LineReport
 from tui_agent.policy.places.paths import place
 from tui_agent.policy.rules.grammar import Rule, begins_with, fits_words

@@ -1,6 +1,7 @@
 """The judge of files that a command's report does not list. The command can still use them.
 
-Any argument can name a file, and some commands use files that no argument names (`git stash`).
+Any part of an argument can be a path: words are split at every character that can come before one. And some commands
+use files that no argument names (`git stash`).
 
 Invariant: no judgement of this module allows a call.
 """
@@ -10,27 +11,34 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Final
+from urllib.parse import unquote
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.decision.confinement import has_open_doubt
 from tui_agent.policy.decision.file_judge import GUARDED, SECRETS_RISK, FileJudge
 from tui_agent.policy.decision.judgement import Judgement
 from tui_agent.policy.decision.line_uses import Uses, paths_from
-from tui_agent.policy.decision.path_candidates import Candidate, path_candidates
+from tui_agent.policy.decision.repository_contents import shows_repository
 from tui_agent.policy.decision.rule_index import RuleIndex
-from tui_agent.policy.decision.unnamed_files import (
-    changes_unnamed,
-    is_runner,
-    is_uncertain,
-    may_change,
-    reads_unnamed,
-)
 from tui_agent.policy.decision.word_lists import word_list
-from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse
+from tui_agent.policy.interpreter.git_words import left_out_path
+from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, Value
 from tui_agent.policy.places.paths import Place, place
 from tui_agent.policy.rules.grammar import What
 from tui_agent.ports.policy import PolicyFacts
 
+_MAX_WORDS: Final = 500
+_MAX_PIECES: Final = 300
+_MAX_PATH: Final = 300
+_CUTS: Final = re.compile(r"[\s'\"`=:,@<>;()|\[\]{}$&]+")
+_IN_CODE: Final = re.compile(r"(?:^|(?<=[\s'\"`=@:<>(]))[^\s'\"`()<>;,|\[\]{}$]+")
+_ATTACHED: Final = re.compile(r"(-\w)([^=\w-].*|\w[^=]*)|([\w.-]+)=(.*)", re.DOTALL)
+"""Matches a word with an attached value, such as `-ofile` (a single-letter option) or `name=value`."""
+_CODE_SIGN: Final = re.compile(r"[\s(]")
+_LETTERS: Final = re.compile(r"-\w+?(?=[./~])")
+_EXCLUDING: Final = re.compile(r"--(?:exclude|ignore)(?:-dir)?")
+_CHANGING: Final = frozenset({Effect.RUNS, Effect.WRITES, Effect.DELETES})
 _READS: Final[tuple[What, ...]] = ("read",)
 _CHANGES: Final[tuple[What, ...]] = ("edit", "remove")
 _DISK: Final = re.compile(r"/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|md|dm-|mapper/|disk/|loop|sr)")
@@ -39,6 +47,130 @@ _OUTPUT_OPTION: Final = re.compile(
     re.IGNORECASE,
 )
 """Matches options whose value is probably an output file."""
+
+
+@dataclass(frozen=True, slots=True)
+class _PathCandidate:
+    """A text in a command that can be a path.
+
+    `option`: the option or variable that has the text as its value, or an empty string.
+    `pattern`: the text is a shell pattern.
+    `is_piece`: the text is only a part of a word.
+    `in_code`: the text is a part of code.
+    """
+
+    text: str
+    option: str = ""
+    pattern: bool = False
+    is_piece: bool = False
+    in_code: bool = False
+
+
+def _path_candidates(command: CommandReport) -> Iterator[_PathCandidate]:
+    """Yield the possible paths in a command's words, variables, code and here-documents."""
+    before = ""
+    subcommands = command.name.split()[1:]
+    texts = [*command.code]
+    is_git = command.name.partition(" ")[0] == "git"
+    for value in command.words[1:_MAX_WORDS]:
+        if value.text in subcommands:
+            subcommands.remove(value.text)
+        elif value.certainty is Certainty.UNKNOWN:
+            texts.append(value.source)
+        elif is_git and _is_left_out(value):
+            continue
+        elif value.text not in command.code:
+            yield from _in_value(value, before)
+        elif not _CODE_SIGN.search(value.text):
+            yield _PathCandidate(value.text, before, is_piece=True)
+        before = value.text if value.text.startswith("-") and "=" not in value.text else ""
+    for name, value in command.settings:
+        yield from _in_value(value, name)
+    for text in (*texts, *([command.source] if "<<" in command.source else ())):
+        yield from (_PathCandidate(name, is_piece=True, in_code=True) for name in _in_code(text))
+
+
+def _in_value(value: Value, option: str) -> Iterator[_PathCandidate]:
+    words = [value.text, _LETTERS.sub("", value.text, count=1)]
+    attached = _ATTACHED.fullmatch(value.text)
+    if attached is not None:
+        option = attached[1] or attached[3]
+        words.append(attached[2] or attached[4])
+    whole = [word for word in words if not _CODE_SIGN.search(word)]
+    pieces = (piece for word in words for piece in (*_split_text(word), *_split_text(unquote(word))))
+    for piece in dict.fromkeys((*whole, *pieces)) if not _EXCLUDING.fullmatch(option) else ():
+        if piece and not piece.startswith("-") and len(piece) <= _MAX_PATH:
+            yield _PathCandidate(piece, option, value.certainty is Certainty.BOUNDED, piece not in whole)
+
+
+def _is_left_out(value: Value) -> bool:
+    """Return True for a path filter of git that only excludes files (`:!.env`)."""
+    path = left_out_path(value)
+    return path is not None and not _CUTS.search(path)
+
+
+def _split_text(text: str) -> list[str]:
+    return _CUTS.split(text)[:_MAX_PIECES]
+
+
+def _in_code(text: str) -> Iterator[str]:
+    """Yield the names in code that are quoted or look like a path."""
+    for match in list(_IN_CODE.finditer(text))[:_MAX_PIECES]:
+        name = match[0]
+        quoted = match.start() > 0 and text[match.start() - 1] in "'\"`"
+        if len(name) <= _MAX_PATH and (quoted or "/" in name or name.startswith(".")):
+            yield name
+
+
+def _reads_unnamed(command: CommandReport) -> bool:
+    """Return True if a command can read or show files without naming them."""
+    if shows_repository(command):
+        return True
+    if not command.name.startswith("git "):
+        return _uses_unnamed(command, {Effect.RUNS}, ("read", "list"))
+    limited = any(use.action == "write" and use.below for use in command.files)
+    return _uses_unnamed(command, {Effect.RUNS, Effect.WRITES}, ("read", "write") if limited else ("read",))
+
+
+def _changes_unnamed(command: CommandReport) -> bool:
+    """Return True if a command can change or delete files without naming them."""
+    return _uses_unnamed(command, _CHANGING, ("write", "move", "delete"))
+
+
+def _is_uncertain(command: CommandReport) -> bool:
+    """Return True if a command can use any file, even a file that its report does not list."""
+    own = command.name in word_list("own_commands") and any(code.startswith(".") for code in command.code)
+    return own or has_open_doubt(command)
+
+
+def _is_runner(command: CommandReport) -> bool:
+    """Return True if the command certainly runs the project's own code, as `pytest` does."""
+    # Rules against files are not guaranteed to stop such code.
+    script = any(use.action == "read" for use in command.files)
+    own_code = command.program.remember or ((script or command.code) and Effect.WRITES not in command.effects)
+    certain = Effect.RUNS in command.effects and not (command.doubts or command.name.startswith("git "))
+    return bool(certain and own_code) and not _has_changing_word(command)
+
+
+def _may_change(command: CommandReport) -> bool:
+    """Return True if a command can change its file arguments. Commands that run the project's code do not count."""
+    changes = bool(command.doubts) or not command.effects.isdisjoint(_CHANGING)
+    return changes and not _is_runner(command)
+
+
+def _uses_unnamed(command: CommandReport, effects: Collection[Effect], actions: Collection[str]) -> bool:
+    if command.only_reads or (command.name in word_list("uses_no_files") and not command.doubts):
+        return False
+    if _is_uncertain(command):
+        return True
+    if any(use.action in actions for use in command.files) or _is_runner(command):
+        return False
+    return not command.effects.isdisjoint(effects) or _has_changing_word(command)
+
+
+def _has_changing_word(command: CommandReport) -> bool:
+    words = {first for word in command.words for first in word.text.split(maxsplit=1)[:1]}
+    return "--check" not in words and not words.isdisjoint(word_list("changing"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +194,7 @@ class MentionedFileJudge:
             yield from self._judge_search(command, uses)
             return
         proven = _proven_paths(command, uses)
-        for candidate in path_candidates(command):
+        for candidate in _path_candidates(command):
             for path in paths_from(command, candidate.text, cwd):
                 at = place(path, self.facts)
                 yield from self._secrets_below(command, at)
@@ -75,22 +207,24 @@ class MentionedFileJudge:
             yield from self._filled_folder(command, cwd)
 
     def _judge_unnamed(self, command: CommandReport) -> Iterator[Judgement]:
-        reads = self.rules.rules_against(*_READS) and reads_unnamed(command)
-        if reads or (self.rules.rules_against(*_CHANGES) and changes_unnamed(command)):
+        reads = self.rules.rules_against(*_READS) and _reads_unnamed(command)
+        if reads or (self.rules.rules_against(*_CHANGES) and _changes_unnamed(command)):
             why = f"tui-agent cannot tell which files {command.name or 'it'} uses, and your rules restrict some files"
             yield Judgement("ask", "rules.unnamed", why)
 
-    def _judge_mention(self, command: CommandReport, candidate: Candidate, at: Place) -> Iterator[Judgement]:
+    def _judge_mention(
+        self, command: CommandReport, candidate: _PathCandidate, at: Place
+    ) -> Iterator[Judgement]:
         is_output = bool(_OUTPUT_OPTION.fullmatch(candidate.option)) and not command.name.startswith("git")
         writes = _only_carries(command) and not command.effects.isdisjoint({Effect.WRITES, Effect.DELETES})
         certain = writes or (is_output and bool(command.entry))
         pattern = candidate.pattern and bool(candidate.text.strip("*?/"))
         yield from self._judge_guarded(command, at, certain=certain, pattern=pattern)
-        runner = is_runner(command) and not is_output and not command.code
+        runner = _is_runner(command) and not is_output and not command.code
         below = not candidate.is_piece and (not runner or Effect.CONNECTS in command.effects)
         certainty = Certainty.BOUNDED if candidate.pattern else Certainty.KNOWN
         use = FileUse(at.given, "mention", certainty, below)
-        changes = may_change(command) or is_output or candidate.in_code
+        changes = _may_change(command) or is_output or candidate.in_code
         for kinds, sure in ((_READS, True), (_CHANGES, certain))[: 2 if changes else 1]:
             judgement = self.files.find_rule_against(use, at, kinds)
             if judgement is not None and (candidate.in_code or not sure):
@@ -118,14 +252,14 @@ class MentionedFileJudge:
             yield self._ask("guarded", f"{at.given} {GUARDED[guard]}, and {name} may write it")
 
     def _may_write_system(self, command: CommandReport, at: Place, *, certain: bool) -> bool:
-        known = bool(command.entry) and (certain or is_uncertain(command))
+        known = bool(command.entry) and (certain or _is_uncertain(command))
         return known and not at.absolute.startswith("/dev/")
 
     def _ask(self, name: str, why: str) -> Judgement:
         return Judgement("ask", f"{self.facts.policy}.{name}", why, default_no=True, needs_person=True)
 
     def _secrets_below(self, command: CommandReport, at: Place) -> Iterator[Judgement]:
-        sends = Effect.CONNECTS in command.effects or (_only_carries(command) and is_uncertain(command))
+        sends = Effect.CONNECTS in command.effects or (_only_carries(command) and _is_uncertain(command))
         if self.facts.sandboxed or at.relative is None or not sends:
             return
         front = f"{at.relative}/" if at.relative else ""
@@ -171,7 +305,7 @@ class MentionedFileJudge:
 
     def _filled_folder(self, command: CommandReport, cwd: str) -> Iterator[Judgement]:
         """Judge the working folder of a command that writes files without naming them (`cd .git && tar xf a.tar`)."""
-        for path in paths_from(command, "any", cwd) if changes_unnamed(command) else ():
+        for path in paths_from(command, "any", cwd) if _changes_unnamed(command) else ():
             yield from self._judge_guarded(command, place(path, self.facts), certain=_only_carries(command))
 
     def _git_settings(self, command: CommandReport) -> Iterator[Judgement]:
@@ -191,7 +325,7 @@ def _below_judgement(name: str) -> Judgement:
 
 def _proven_paths(command: CommandReport, uses: Uses) -> Collection[str]:
     """Return the paths of files whose use in the report is certain and complete."""
-    if command.doubts or (changes_unnamed(command) and not is_runner(command)):
+    if command.doubts or (_changes_unnamed(command) and not _is_runner(command)):
         return ()
     return {path for use, path in uses if use.action != "mention"}
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tui_agent.policy.catalog.catalog import Catalog, built_in_catalog
-from tui_agent.policy.decision.assumptions import settle_doubts
+from tui_agent.policy.decision.assumptions import local_program_paths, settle_doubts, settle_downloads
 from tui_agent.policy.decision.call_judge import CallJudge
 from tui_agent.policy.decision.choices import (
     RULED,
@@ -18,7 +18,6 @@ from tui_agent.policy.decision.choices import (
     only_once,
 )
 from tui_agent.policy.decision.classes import call_classes
-from tui_agent.policy.decision.concealment import find_concealed
 from tui_agent.policy.decision.confinement import (
     OUTSIDE_RISK,
     find_repository_conflict,
@@ -29,7 +28,6 @@ from tui_agent.policy.decision.explanation import effect_rows, explain
 from tui_agent.policy.decision.file_judge import is_single_deletion
 from tui_agent.policy.decision.judgement import Judgement, strongest_judgement
 from tui_agent.policy.decision.line_uses import Lines, file_uses, from_workspace, literal_path
-from tui_agent.policy.decision.local_programs import local_program_paths, settle_downloads
 from tui_agent.policy.decision.profiles import PROFILES
 from tui_agent.policy.decision.rule_index import RuleIndex, session_rules
 from tui_agent.policy.interpreter.line import read_line
@@ -37,12 +35,15 @@ from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUs
 from tui_agent.policy.places.paths import Guards
 from tui_agent.policy.rules.grammar import Rule, parse_rule
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.protocol.effects import Effect, ReadEffect, RunEffect, WriteEffect
+from tui_agent.protocol.effects import Effect, NetworkEffect, ReadEffect, RunEffect, WriteEffect
 from tui_agent.protocol.events.policy import CommandEffects
+from tui_agent.protocol.unicode_text import describe_invisible, describe_lookalike
 
 _EXACTLY = "rule: allow exact "
 NOBODY = "no one is there to answer"
 _MAX_INDEXES = 8
+MAX_CHECKED_CHARS = 100_000
+"""Maximum length of the checked text, in characters. The user is always asked about a longer command line."""
 NEVER_ASKS = "a read-only subtask cannot ask for approval"
 
 
@@ -185,7 +186,7 @@ class RulePolicy:
             judgements += found
             if strongest_judgement(found).verdict == "ask":
                 asked.append(effect)
-        return [*judgements, *find_concealed(effects)], asked
+        return [*judgements, *_find_concealed(effects)], asked
 
     def _decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
         lines = self._settle(effects, facts)
@@ -256,3 +257,37 @@ def _is_of_profile(judgement: Judgement, facts: PolicyFacts) -> bool:
     """Return True if the judgement comes only from the profile. A hook can then answer for the user."""
     of_profile = judgement.rule_id.startswith(f"{facts.policy}.")
     return of_profile and not judgement.default_no and not judgement.needs_person
+
+
+def _find_concealed(effects: Sequence[Effect]) -> list[Judgement]:
+    """Return judgements about invisible and lookalike characters in the effects of a call.
+
+    Effects that only read are not checked.
+    """
+    texts = [text[:MAX_CHECKED_CHARS] for effect in effects for text in _texts(effect)]
+    found: list[Judgement] = []
+    hidden = next(filter(None, map(describe_invisible, texts)), "")
+    if hidden:
+        risk = f"It contains {hidden}: it may do more than you see."
+        found.append(Judgement("ask", "unseen", f"it contains {hidden}", risk, default_no=True))
+    other = next(filter(None, map(describe_lookalike, texts)), "")
+    if other:
+        risk = f"One word contains look-alike characters: {other}."
+        found.append(
+            Judgement("ask", "unseen.alike", "one word contains look-alike characters", risk, default_no=True)
+        )
+    return found
+
+
+def _texts(effect: Effect) -> Iterator[str]:
+    match effect:
+        case RunEffect():
+            yield effect.script
+            yield from effect.argv
+            yield effect.cwd
+        case WriteEffect():
+            yield effect.path
+        case NetworkEffect():
+            yield effect.host
+        case _:
+            return

@@ -1,6 +1,7 @@
 """The walk through a script: interprets each command in every possible state of the shell.
 
-Invariant: no command is skipped, and no possible value of a variable or folder is left out.
+Invariant: no command is skipped, and no possible value of a variable or folder is left out. An uncertain
+target of a redirection is an unknown file.
 """
 
 import re
@@ -12,13 +13,21 @@ from typing import Final, assert_never
 from tui_agent.policy.bash import syntax
 from tui_agent.policy.catalog.catalog import Catalog
 from tui_agent.policy.catalog.model import Effect
-from tui_agent.policy.interpreter.builtins import apply_builtin
 from tui_agent.policy.interpreter.commands import UNKNOWN_INPUT, CommandReader
-from tui_agent.policy.interpreter.draft import Draft
-from tui_agent.policy.interpreter.expansion import Expander, known_value
-from tui_agent.policy.interpreter.redirections import may_fail, read_redirects
-from tui_agent.policy.interpreter.report import CommandReport, Doubt, Value
-from tui_agent.policy.interpreter.state import UNSET, Outcome, State, merge_states, unknown_value
+from tui_agent.policy.interpreter.draft import DEVICES, Draft
+from tui_agent.policy.interpreter.expansion import Expander, known_value, unknown_value
+from tui_agent.policy.interpreter.options import ParsedCall
+from tui_agent.policy.interpreter.patterns import cut_at_newlines, split_assignment
+from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, FileAction, Value
+from tui_agent.policy.interpreter.state import (
+    UNREACHED,
+    UNSET,
+    Outcome,
+    State,
+    any_text_of,
+    enter_folder,
+    merge_states,
+)
 
 MAX_WALKED: Final = 2000
 """Maximum number of interpreted commands, including repetitions in a loop."""
@@ -32,6 +41,7 @@ _CHANGES_SHELL: Final = re.compile(
 """Matches a builtin that may set any variable or change the folder."""
 _MAX_PASSES: Final = 4
 _NOTHING: Final = known_value("")
+_SOCKET: Final = re.compile(r"/dev/(?:tcp|udp)/([^/]*)(?:/.*)?")
 
 
 @dataclass
@@ -97,7 +107,7 @@ class ScriptWalker:
             # It is interpreted anyway, for `deny` rules.
             state = State(folders=(None,))
         outcome = self._walk_certain(command, state, stdin)
-        if not may_fail(command.redirects):
+        if not _may_fail(command.redirects):
             return outcome
         output = outcome.output if outcome.output.known in (None, "") else UNKNOWN_INPUT
         return Outcome(outcome.success, outcome.failure.merge(state), output)
@@ -124,7 +134,7 @@ class ScriptWalker:
     def _redirect(self, redirects: Sequence[syntax.Redirect], state: State, stdin: Value) -> Value:
         """Report the redirections of a loop, condition or group; return the standard input of the commands inside."""
         draft = Draft(self.catalog, " ".join(redirect.source for redirect in redirects), (), state.folders)
-        stdin, _ = read_redirects(draft, redirects, self._expander(state), stdin)
+        stdin, _ = _read_redirects(draft, redirects, self._expander(state), stdin)
         self.reports += [draft.report()] if redirects else []
         return stdin
 
@@ -153,7 +163,7 @@ class ScriptWalker:
             return merge_states(self.walk(command.body, start, UNKNOWN_INPUT).any for start in starts)
 
         if not words or len(words) > MAX_WORDS:
-            words = [unknown_value(*words)]
+            words = [any_text_of(*words)]
         return self._repeat(turn, state)
 
     def _walk_while(self, command: syntax.WhileLoop, state: State, stdin: Value) -> State:
@@ -188,9 +198,9 @@ class ScriptWalker:
         for assignment in command.assignments:
             value = self._expander(changing).expand_whole(assignment.value)
             assigned.append((assignment.name, value))
-            changing = changing.with_variable(assignment.name, unknown_value(value))
+            changing = changing.with_variable(assignment.name, any_text_of(value))
         draft = Draft(self.catalog, command.source, words, state.folders)
-        stdin, hidden = read_redirects(draft, command.redirects, self._expander(state), stdin)
+        stdin, hidden = _read_redirects(draft, command.redirects, self._expander(state), stdin)
         after = state
         for name, value in assigned:
             after = after.with_variable(name, value)
@@ -214,7 +224,7 @@ class ScriptWalker:
             self._left.append(state)
         cut = any(name == "IFS" and value.known != "" for name, value in assigned)
         # `x=1 export x` keeps the value; what other builtins do with it does not matter.
-        return Outcome(*apply_builtin(reading.builtin, changing, UNKNOWN_INPUT if cut else stdin), output)
+        return Outcome(*_apply_builtin(reading.builtin, changing, UNKNOWN_INPUT if cut else stdin), output)
 
     def _expander(self, state: State) -> Expander:
         def run(script: syntax.Script, inner: State) -> Value:
@@ -242,3 +252,99 @@ def _simple_source(pipeline: syntax.Pipeline) -> str:
     if len(pipeline.commands) > 1 or pipeline.negated or not isinstance(command, syntax.SimpleCommand):
         return ""
     return command.source
+
+
+def _apply_builtin(call: ParsedCall, state: State, stdin: Value) -> tuple[State, State]:
+    """Return the shell's state if the builtin succeeded, and its state if the builtin failed."""
+    match call.entry.name:
+        case "exit":  # not `break` and `continue`: outside loops, and in some subshells, they do nothing
+            return UNREACHED, UNREACHED
+        case "cd" | "pushd" | "popd":
+            return _change_folder(call, state), state
+        case "export" | "unset":
+            for name, value in map(split_assignment, call.operands):
+                state = state.with_variable(name, value)
+        case "read":
+            state = _read_variables(call, state, stdin)
+    return state, state
+
+
+def _change_folder(call: ParsedCall, state: State) -> State:
+    name = call.entry.name
+    path = call.operands[0].known if call.operands else "~"
+    if path is None or path[:1] in ("-", "+") or name == "popd" or (name == "pushd" and not call.operands):
+        return state.in_folders([None])
+    # `cd` drops `name/..`; if the result does not exist, it follows the link `name` after all.
+    return state.in_folders(
+        enter_folder(folder, path, by_shell=shell) for folder in state.folders for shell in (True, False)
+    )
+
+
+def _read_variables(call: ParsedCall, state: State, stdin: Value) -> State:
+    """Return the state after `read` has set its variables to a line of the input."""
+    options = {option.spelling: option.word for option in call.options}
+    end = options.pop("-d", None)
+    # Without -r the command itself has a doubt.
+    plain = set(options) <= {"-r", "-s"} and (end is None or end.known == "")
+    whole = plain and len(call.operands) == 1 and stdin.certainty is Certainty.BOUNDED
+    line = cut_at_newlines(stdin) if whole else UNSET
+    for name in call.operands or (known_value("REPLY"),):
+        state = state.with_variable(name.known or "", line)
+    return state
+
+
+def _may_fail(redirects: Sequence[syntax.Redirect]) -> bool:
+    """Return True if a redirection can fail and keep the command from running, for example because a file is missing."""
+    return any(
+        redirect.operator not in ("<<", "<<<")
+        and redirect.target is not None
+        and redirect.target.literal
+        not in (("0", "1", "2") if redirect.operator[-1] == "&" else ("/dev/null",))
+        for redirect in redirects
+    )
+
+
+def _read_redirects(
+    draft: Draft, redirects: Sequence[syntax.Redirect], expander: Expander, stdin: Value
+) -> tuple[Value, Value | None]:
+    """Record the effects of a command's redirections in `draft`.
+
+    Return (the command's standard input, the text for the next command in the pipe). The second value is None if the
+    output is not redirected.
+    """
+    output: Value | None = None
+    for redirect in redirects:
+        word = redirect.target or redirect.body
+        assert word is not None
+        match redirect.operator:
+            case "<<" | "<<<":
+                text = expander.expand_whole(word)
+                draft.note_shown(text)
+                if redirect.descriptor in (None, 0):
+                    stdin = replace(text, source=redirect.source)
+            case "<":
+                _use(draft, redirect, expander.expand(word), "read")
+                if redirect.descriptor in (None, 0):
+                    stdin = unknown_value(redirect.source)
+            case "<&" | ">&":
+                stdin = unknown_value(redirect.source) if redirect.operator == "<&" else stdin
+                if redirect.descriptor in (None, 1) or word.literal == "1":
+                    output = unknown_value("")
+            case _:
+                _use(draft, redirect, expander.expand(word), "write")
+                if redirect.descriptor in (None, 1):
+                    # Errors that an earlier `2>&1` sent to the output still go there.
+                    output = output or known_value("")
+    return stdin, output
+
+
+def _use(draft: Draft, redirect: syntax.Redirect, values: Sequence[Value], action: FileAction) -> None:
+    value = values[0] if len(values) == 1 else unknown_value(redirect.source)
+    socket = _SOCKET.fullmatch(value.known or "")
+    if socket is not None:
+        draft.effects.add(Effect.CONNECTS)
+        draft.hosts.append(socket[1])
+    elif value.known not in DEVICES:
+        if value.many and value.known is None:
+            draft.doubt("value", f"it is not certain which file {value.source} is")
+        draft.add_file(value, action)

@@ -20,7 +20,7 @@ START: Final = "\ufdd0"
 UNSET: Final = Value("", Certainty.UNKNOWN, may_be_option=True)
 
 
-def unknown_value(*values: Value) -> Value:
+def any_text_of(*values: Value) -> Value:
     """Return a value for any text. The text can contain the environment variables of `values`."""
     return replace(UNSET, shows=tuple(sorted({name for value in values for name in value.shows})))
 
@@ -45,7 +45,7 @@ class State:
 
     def to_unknown(self) -> "State":
         """Return the state with all variables and the current folder unknown."""
-        return State({name: unknown_value(value) for name, value in self.variables.items()}, (None,))
+        return State({name: any_text_of(value) for name, value in self.variables.items()}, (None,))
 
     def in_folders(self, folders: Iterable[str | None]) -> "State":
         """Return the state with the shell in one of these folders."""
@@ -61,7 +61,7 @@ class State:
         variables = {
             name: mine[name]
             if name in mine and mine[name] == others.get(name)
-            else unknown_value(mine.get(name, UNSET), others.get(name, UNSET))
+            else any_text_of(mine.get(name, UNSET), others.get(name, UNSET))
             for name in (*mine, *others)
         }
         return State(variables, _limit_folders([*self.folders, *other.folders]))

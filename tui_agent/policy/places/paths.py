@@ -3,6 +3,7 @@
 Invariant: a guard applies if the given path or the real path is secret or protected, in any spelling.
 """
 
+import hashlib
 import posixpath
 import re
 import tomllib
@@ -323,3 +324,22 @@ def _matches_dotted(name: str, folders: Iterable[str]) -> bool:
 
 def _lies_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def may_hold_secrets(path: str) -> bool:
+    """Return True for a file that can hold secrets, or for a folder of such files (`keys/`).
+
+    `path`: relative to the workspace.
+    """
+    file = f"{path}any" if path.endswith("/") else path
+    return _guards().is_secret(Place(file, file, file))
+
+
+def rules_digest() -> str:
+    """Return a digest of the file that lists the guarded places."""
+    return hashlib.sha256(Path(__file__).with_name("places.toml").read_bytes()).hexdigest()[:16]
+
+
+@cache
+def _guards() -> Guards:
+    return Guards()

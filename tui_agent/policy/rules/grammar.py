@@ -30,12 +30,15 @@ from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.places.pattern_overlap import fold_case, sequences_overlap
 from tui_agent.policy.rules.hosts import parse_pattern, read_host
+from tui_agent.protocol.effects import McpCallEffect
 
 Verdict: TypeAlias = Literal["allow", "ask", "deny"]
 What: TypeAlias = Literal["read", "edit", "remove", "run", "exact", "connect", "tool"]
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 WHATS: tuple[What, ...] = get_args(What)
+BINDING = "#"
+"""Separator in a rule between a tool's name and the digest of the tool's description and schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,3 +204,13 @@ def fits_host(pattern: str, host: str, *, certain: bool = True) -> bool:
 def fits_tool(pattern: str, tool: str) -> bool:
     """Return True if a rule matches a tool's name."""
     return fnmatchcase(tool, pattern)
+
+
+def bound_name(tool: str, effect: McpCallEffect) -> str:
+    """Return the tool's name with its digest, such as `mcp_time_convert_time#1a2b3c4d5e6f`."""
+    return f"{tool}{BINDING}{effect.digest}"
+
+
+def server_pattern(tool: str) -> str:
+    """Return the pattern for all tools of a tool's server, such as `mcp_time_*`."""
+    return "_".join([*tool.split("_", 2)[:2], "*"])

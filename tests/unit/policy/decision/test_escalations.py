@@ -8,12 +8,12 @@ from tui_agent.policy.catalog.model import Program
 from tui_agent.policy.decision.escalations import (
     ESCALATIONS,
     escalate,
+    follows_link,
     is_steered_by_project,
     is_workspace_program,
     reads_secrets_below,
     runs_configured_programs,
 )
-from tui_agent.policy.decision.links import follows_link
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, Value
 from tui_agent.ports.environment import SecretFile, WorkspaceLink
 from tui_agent.ports.policy import PolicyFacts
