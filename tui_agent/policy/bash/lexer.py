@@ -252,11 +252,13 @@ class WordReader:
             return [[syntax.Text(literal[0])]]
         if role is not Role.ARGUMENT:
             raise cursor.refusal("braces are used where they are not expanded")
-        found = cursor.match(_ALTERNATIVES) or cursor.match(_NUMBERS)
-        if found is None:
+        braces = cursor.match(_ALTERNATIVES) or cursor.match(_NUMBERS)
+        if braces is None:
             raise cursor.refusal("braces contain something other than plain text and patterns")
-        cursor.position = found.end()
-        texts = found[1].split(",") if found.re is _ALTERNATIVES else _expand_span(*map(int, found.groups()))
+        cursor.position = braces.end()
+        texts = (
+            braces[1].split(",") if braces.re is _ALTERNATIVES else _expand_span(*map(int, braces.groups()))
+        )
         parts = ([part for part in _ANY_TEXT.split(text) if part] for text in texts)
         return [
             [syntax.Pattern(part) if part[0] in "*?" else syntax.Text(part) for part in text]

@@ -71,7 +71,7 @@ def loose_commands(text: str) -> PossibleCommands:
     if len(text) > MAX_CHARS:
         return PossibleCommands((), unreadable=True)
     variants = _variants(text)
-    found: dict[Words, None] = {}
+    commands: dict[Words, None] = {}
     spans = command_spans(text) if _is_light(text) else None
     complete = spans is not None
     seen = (tuple(_literal(text[start:end]) for start, end in words) for words in spans or ())
@@ -79,8 +79,8 @@ def loose_commands(text: str) -> PossibleCommands:
     cut = map(_cut_commands, (*variants, *unquoted))
     size = 0
     for words in chain.from_iterable(map(_suffixes, chain(seen, *cut))):
-        size += 0 if words in found else len(words)
-        found[words] = None
+        size += 0 if words in commands else len(words)
+        commands[words] = None
         if size > MAX_WORDS:
             complete = False
             break
@@ -88,7 +88,7 @@ def loose_commands(text: str) -> PossibleCommands:
     texts = dict.fromkeys(
         _ESCAPED_IN_QUOTES.sub(r"\1", text) for text in quoted if re.search(r"\S\s+\S|[;&|]", text)
     )
-    return PossibleCommands(tuple(found), tuple(texts), unreadable=not complete)
+    return PossibleCommands(tuple(commands), tuple(texts), unreadable=not complete)
 
 
 def _suffixes(words: Words) -> Iterator[Words]:

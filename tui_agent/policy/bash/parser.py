@@ -116,8 +116,8 @@ class _ScriptReader:
 
     @property
     def _reserved(self) -> str:
-        found = self._cursor.match(_RESERVED)
-        return found[0] if found is not None else ""
+        reserved = self._cursor.match(_RESERVED)
+        return reserved[0] if reserved is not None else ""
 
     def _read_connector(self) -> syntax.Connector:
         cursor = self._cursor
@@ -312,12 +312,12 @@ class _RedirectReader:
     def read(self) -> syntax.Redirect:
         """Parse the redirection at the current position."""
         cursor, start = self._cursor, self._cursor.position
-        found = cursor.match(_OPERATOR)
-        if found is None:
+        operator_match = cursor.match(_OPERATOR)
+        if operator_match is None:
             raise cursor.refusal("a redirection is not supported: `<>`, `<<-`, or a descriptor above 9")
-        descriptor = int(found[1]) if found[1] else None
-        operator = cast(syntax.RedirectOperator, found[2])
-        cursor.position = found.end()
+        descriptor = int(operator_match[1]) if operator_match[1] else None
+        operator = cast(syntax.RedirectOperator, operator_match[2])
+        cursor.position = operator_match.end()
         cursor.skip_blanks()
         target: syntax.Word | None = None
         body: syntax.Word | None = None
@@ -338,10 +338,10 @@ class _RedirectReader:
             raise cursor.refusal("a here-document's delimiter is not a plain word")
         cursor.position = delimiter.end()
         name = re.escape(delimiter[1] or delimiter[2] or delimiter[3])
-        found = cursor.match(re.compile(rf"[^\n]*\n((?:(?!{name})[^\n]*\n)*+){name}(?:\n|\Z)"))
-        if found is None:
+        document = cursor.match(re.compile(rf"[^\n]*\n((?:(?!{name})[^\n]*\n)*+){name}(?:\n|\Z)"))
+        if document is None:
             raise cursor.refusal("a here-document has no end, or one of its lines begins with its end word")
-        body, (start, end) = found[1], found.span(1)
+        body, (start, end) = document[1], document.span(1)
         if delimiter[3] is not None and not _ESCAPING.isdisjoint(body):
             raise cursor.refusal("an unquoted here-document has a backslash or a backquote", start)
         if cursor.substitutions and not _MISREAD_IN_SUBSTITUTION.isdisjoint(body):
@@ -349,5 +349,5 @@ class _RedirectReader:
         word = syntax.Word(body, start, (syntax.Text(body, quoted=True),))
         if delimiter[3] is not None and "$" in body:
             word = self._words.read_body(start, end)
-        cursor.await_body(found)
+        cursor.await_body(document)
         return word

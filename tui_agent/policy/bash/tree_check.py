@@ -88,11 +88,11 @@ def parse_tree(text: str) -> "Node | None":
 
 
 def _tree_words(root: "Node") -> "set[_SeenWord]":
-    found = _captures(root)
+    nodes = _captures(root)
     words: set[_SeenWord] = set()
-    for node in found.get("command", ()):
+    for node in nodes.get("command", ()):
         words |= _seen_words(_word_spans(node), is_test=node.type == "test_command")
-    for node in found.get("redirect", ()):
+    for node in nodes.get("redirect", ()):
         # The grammar treats words after a redirection's file as a part of the redirection.
         words |= {(span, False) for span in _join_spans(node.children_by_field_name("destination"))[1:]}
     return words

@@ -84,22 +84,22 @@ class Catalog:
     def entry(self, name: str) -> Entry | None:
         """Return the entry of a program ("wc") or subcommand ("git log"), or None if there is no entry."""
         if name not in self._entries:
-            found = self._resolve([name], self._shelves, _MAX_LIKES)
-            self._entries[name] = None if found is None else self._with_cautions(found)
+            entry = self._resolve([name], self._shelves, _MAX_LIKES)
+            self._entries[name] = None if entry is None else self._with_cautions(entry)
         return self._entries[name]
 
     def subcommand(self, entry: Entry, words: Sequence[str]) -> Entry | None:
         """Return the entry of the subcommand in the first one or two `words`, or None."""
-        found = (self.variant(entry, " ".join(words[:count])) for count in (2, 1) if count <= len(words))
-        return next(filter(None, found), None)
+        variants = (self.variant(entry, " ".join(words[:count])) for count in (2, 1) if count <= len(words))
+        return next(filter(None, variants), None)
 
     def variant(self, entry: Entry, name: str) -> Entry | None:
         """Return another entry of the same program, or None.
 
         `name`: the entry's name without the program ("branch --list").
         """
-        found = (self.entry(f"{member.partition(' ')[0]} {name}") for member in entry.family)
-        return next(filter(None, found), None)
+        entries = (self.entry(f"{member.partition(' ')[0]} {name}") for member in entry.family)
+        return next(filter(None, entries), None)
 
     def _resolve(self, names: Sequence[str], shelves: Sequence[Shelf], likes: int) -> Entry | None:
         """Return the entry of the first name that the lookup functions `shelves` find, or None.
@@ -107,10 +107,10 @@ class Catalog:
         `likes`: maximum number of references to other entries (the key `like`) to follow.
         """
         for name, (place, shelf) in product(names, enumerate(shelves, 1)):
-            found = shelf(name)
-            if found is None:
+            table_and_source = shelf(name)
+            if table_and_source is None:
                 continue
-            table, source = found
+            table, source = table_and_source
             like, base = str(table.get("like", "")), None
             if like:
                 if not likes:

@@ -90,16 +90,16 @@ def _reason(kind: str, message: str, value: object) -> str:
 
 
 def _collect_options(program: Program) -> dict[str, Option]:
-    found: dict[str, Option] = {}
+    options: dict[str, Option] = {}
     groups = [("flags", item, Option(word="none")) for item in program.flags]
     groups += [("options", item, option) for item, option in program.options.items()]
     for key, item, option in groups:
         for spelling in item.split() or [item]:
             _check_spelling(program, key, item, spelling)
-            if spelling in found:
+            if spelling in options:
                 raise TableFault((key, item), f"{spelling} is listed twice")
-            found[spelling] = option
-    return found
+            options[spelling] = option
+    return options
 
 
 def _check_spelling(program: Program, key: str, item: str, spelling: str) -> None:
@@ -125,18 +125,18 @@ def place_of(fault: TableFault, text: str, source: str) -> str:
 
 def _line_of(lines: list[str], keys: tuple[str, ...]) -> int:
     """Follow `keys` from table to table, and return the line number of the last key found."""
-    found = 0
+    last_line = 0
     for place, key in enumerate(keys):
         # An index into an array of tables: skip that many further headers of the same name.
         count, name, further = (int(key), keys[place - 1], 1) if key.isdigit() else (1, key, 0)
         for _ in range(count):
-            start = max(found - 1 + further, 0)
+            start = max(last_line - 1 + further, 0)
             later = (number for number in range(start, len(lines)) if _sets_key(name, lines[number]))
             number = next(later, None)
             if number is None or (further and not lines[number].startswith("[[")):
-                return found
-            found = number + 1
-    return found
+                return last_line
+            last_line = number + 1
+    return last_line
 
 
 def _sets_key(key: str, line: str) -> bool:

@@ -66,10 +66,10 @@ class CallJudge:
         allowed = self._facts.allowed_tools
         if allowed is not None and self._name not in allowed:
             return [Judgement("deny", "tools.not-allowed", f"the tool {self._name} is not allowed here")]
-        found = [rule_judgement(rule) for rule in self._tool_rules if rule.verdict != "allow"]
+        judgements = [rule_judgement(rule) for rule in self._tool_rules if rule.verdict != "allow"]
         if not known and self._allowed is not None and self._profile.hears_allow_rules:
-            found.append(self._allowed)
-        return found
+            judgements.append(self._allowed)
+        return judgements
 
     def judge(self, effect: Effect) -> list[Judgement]:
         """Return the judgements about one effect of the call, such as reading a file or running a command line."""

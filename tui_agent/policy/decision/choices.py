@@ -146,19 +146,19 @@ def _offer_writes(
     effects: Sequence[WriteEffect], facts: PolicyFacts
 ) -> tuple[PermissionChoice, PermissionChoice]:
     places = [place(effect.path, facts) for effect in effects]
-    if any(not _PATTERN_CHARACTERS.isdisjoint(at.absolute) for at in places):
+    if any(not _PATTERN_CHARACTERS.isdisjoint(location.absolute) for location in places):
         return _refuse("not available for names with wildcards")
     if any(effect.removes for effect in effects):
         if len(effects) > 1:
             return _refuse("not available for several files")
         name = places[0].relative or places[0].absolute
         return _offer(f"allow remove {name}", f"removing {name}", "not available for removing files")
-    if not all(at.inside for at in places):
+    if not all(location.inside for location in places):
         if len(places) > 1:
             return _refuse("not available for several files outside the workspace")
         rule = f"allow edit {places[0].absolute}"
         return _offer(rule, "edits of this file only", OUTSIDE)
-    folder = posixpath.commonpath([posixpath.dirname(at.relative or "") for at in places])
+    folder = posixpath.commonpath([posixpath.dirname(location.relative or "") for location in places])
     if folder:
         return _offer(f"allow edit {folder}/**", f"edits in {folder}/")
     if len(places) == 1:
@@ -167,15 +167,17 @@ def _offer_writes(
 
 
 def _offer_read(effect: ReadEffect, facts: PolicyFacts) -> tuple[PermissionChoice, PermissionChoice]:
-    at = place(effect.path, facts)
-    if not _PATTERN_CHARACTERS.isdisjoint(at.absolute):
+    location = place(effect.path, facts)
+    if not _PATTERN_CHARACTERS.isdisjoint(location.absolute):
         return _refuse("not available for names with wildcards")
-    if at.absolute.startswith("~"):
+    if location.absolute.startswith("~"):
         return _refuse("not available for a home folder")
-    why_not_always = "" if at.inside else OUTSIDE
+    why_not_always = "" if location.inside else OUTSIDE
     if effect.recursive:
-        return _offer(f"allow read {at.absolute}/**", f"reading below {at.absolute}", why_not_always)
-    return _offer(f"allow read {at.absolute}", "reading this file", why_not_always)
+        return _offer(
+            f"allow read {location.absolute}/**", f"reading below {location.absolute}", why_not_always
+        )
+    return _offer(f"allow read {location.absolute}", "reading this file", why_not_always)
 
 
 def _offer_command(
@@ -208,15 +210,15 @@ def _offer_command(
 
 def _commands_to_allow(line: LineReport) -> list[tuple[CommandReport, Words]]:
     """Return a line's commands that need a rule, each with its launcher words (`uv run` in `uv run pytest`)."""
-    found: list[tuple[CommandReport, Words]] = []
-    for at, command in enumerate(line.commands):
+    commands: list[tuple[CommandReport, Words]] = []
+    for index, command in enumerate(line.commands):
         if command.runs_next and is_ordinary(command) and Effect.RUNS in command.effects:
             continue
-        outer = starters(line, at) if is_ordinary(command) else []
+        outer = starters(line, index) if is_ordinary(command) else []
         prefix = next((words for starter, words in reversed(outer) if Effect.RUNS in starter.effects), ())
         if prefix or not command.only_reads:
-            found.append((command, prefix))
-    return found
+            commands.append((command, prefix))
+    return commands
 
 
 def _why_no_rule(

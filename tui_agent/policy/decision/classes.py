@@ -35,12 +35,12 @@ _OF_EFFECT = {
 
 def command_classes(command: CommandReport, facts: PolicyFacts) -> frozenset[str]:
     """Return the classes of one command."""
-    found = {_OF_EFFECT[effect] for effect in command.effects if effect in _OF_EFFECT}
+    classes = {_OF_EFFECT[effect] for effect in command.effects if effect in _OF_EFFECT}
     if command.doubts or runs_anything(command):
-        found = (found - {WORKSPACE}) | {ARBITRARY}
+        classes = (classes - {WORKSPACE}) | {ARBITRARY}
     if is_workspace_program(command, (), facts) or runs_configured_programs(command, (), facts):
-        found.add(ARBITRARY)
-    return frozenset(found or {READ_ONLY})
+        classes.add(ARBITRARY)
+    return frozenset(classes or {READ_ONLY})
 
 
 def runs_anything(command: CommandReport) -> bool:
@@ -53,15 +53,17 @@ def runs_anything(command: CommandReport) -> bool:
 
 def call_classes(effects: Sequence[CallEffect], lines: Lines, facts: PolicyFacts) -> tuple[str, ...]:
     """Return the classes of a tool call and all its commands, least serious first."""
-    found = {_OF_KIND.get(effect.kind, READ_ONLY) for effect in effects if not isinstance(effect, RunEffect)}
+    classes = {
+        _OF_KIND.get(effect.kind, READ_ONLY) for effect in effects if not isinstance(effect, RunEffect)
+    }
     for line in lines.values():
-        found |= {name for command in line.commands for name in command_classes(command, facts)} or {
+        classes |= {name for command in line.commands for name in command_classes(command, facts)} or {
             ARBITRARY
         }
-    return sort_classes(found)
+    return sort_classes(classes)
 
 
 def sort_classes(classes: Iterable[str]) -> tuple[str, ...]:
     """Return the classes, least serious first. Leave out `read-only` if there is any other class."""
-    found = frozenset(classes)
-    return tuple(name for name in CLASSES if name in found and (name != READ_ONLY or len(found) == 1))
+    present = frozenset(classes)
+    return tuple(name for name in CLASSES if name in present and (name != READ_ONLY or len(present) == 1))

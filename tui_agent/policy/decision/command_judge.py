@@ -80,8 +80,8 @@ class CommandJudge:
         stops += map(rule_judgement, exact)
         stops += [
             judgement
-            for found in files
-            for judgement in found
+            for file_judgements in files
+            for judgement in file_judgements
             if judgement.verdict == "deny" or judgement.is_rule
         ]
         stops = [judgement for judgement in stops if judgement.verdict != "allow"]
@@ -91,9 +91,9 @@ class CommandJudge:
         if allowed is not None:
             return [allowed, *stops]
         stops += self._judge_unsupported_syntax(line) if line.refusal else ()
-        for at, command in enumerate(line.commands):
-            unbounded = find_unbounded(command, inner[at], line) if self._relies_on_sandbox else ""
-            stops += self._command(line, at, uses[at], files[at], unbounded)
+        for index, command in enumerate(line.commands):
+            unbounded = find_unbounded(command, inner[index], line) if self._relies_on_sandbox else ""
+            stops += self._command(line, index, uses[index], files[index], unbounded)
         stops = self._name_effects(stops)
         if effect.cwd:
             folder = place(literal_path(effect.cwd), self.facts)
@@ -155,9 +155,9 @@ class CommandJudge:
         return Judgement("allow", f"{policy}.commands", f"policy {policy} allows it", bounded=bounded)
 
     def _command(
-        self, line: LineReport, at: int, uses: Uses, files: Sequence[Judgement], unbounded: str
+        self, line: LineReport, index: int, uses: Uses, files: Sequence[Judgement], unbounded: str
     ) -> Sequence[Judgement]:
-        command = line.commands[at]
+        command = line.commands[index]
         asked = [judgement for judgement in files if judgement.verdict == "ask"]
         escalations = list(escalate(command, uses, self.facts))
         below = [judgement for judgement in escalations if judgement.rule_id == "guard.below"]
@@ -170,7 +170,7 @@ class CommandJudge:
                     "it only reads this workspace or system files that everyone can read",
                 ),
             ]
-        rule = self._allowing_rule(line, at, command)
+        rule = self._allowing_rule(line, index, command)
         if rule is not None and not any(judgement.needs_person for judgement in asked):
             inside = (judgement for judgement in asked if not judgement.rule_id.endswith("reads-outside"))
             return [*inside, rule, *below]
@@ -247,8 +247,8 @@ class CommandJudge:
         known = use.certainty is Certainty.KNOWN
         return known and place(use.path, self.facts).absolute in self.facts.private_temp_paths
 
-    def _allowing_rule(self, line: LineReport, at: int, command: CommandReport) -> Judgement | None:
-        """Return the judgement of a rule that allows the command at index `at` of a line, or None."""
+    def _allowing_rule(self, line: LineReport, index: int, command: CommandReport) -> Judgement | None:
+        """Return the judgement of a rule that allows the command at index `index` of a line, or None."""
         words = words_of(command)
         if line.refusal or None in words or not words or not self.profile.hears_allow_rules:
             return None
@@ -257,9 +257,9 @@ class CommandJudge:
         for rule in self.rules.rules_for("run"):
             if rule.verdict != "allow" or (rule.bounded and not is_ordinary(command)):
                 continue
-            if allows(rule, command) or allows_started(rule, line, at):
+            if allows(rule, command) or allows_started(rule, line, index):
                 return rule_judgement(rule)
-            if command.runs_next and allows_started(rule, line, at + 1):
+            if command.runs_next and allows_started(rule, line, index + 1):
                 return rule_judgement(rule)
         return None
 
@@ -310,29 +310,29 @@ def command_line(effect: RunEffect) -> str:
     return text if folder == "." else f"cd {shlex.quote(folder)} && {text}"
 
 
-def starters(line: LineReport, at: int) -> list[tuple[CommandReport, Words]]:
-    """Return the commands that start the command at index `at`, innermost first, with their launcher words.
+def starters(line: LineReport, index: int) -> list[tuple[CommandReport, Words]]:
+    """Return the commands that start the command at index `index`, innermost first, with their launcher words.
 
     For `pytest` in `uv run python -m pytest`, the launcher words are `python -m`, then `uv run python -m`.
     """
-    words = words_of(line.commands[at])
-    found: list[tuple[CommandReport, Words]] = []
-    for before in reversed(line.commands[:at]):
+    words = words_of(line.commands[index])
+    outer_commands: list[tuple[CommandReport, Words]] = []
+    for before in reversed(line.commands[:index]):
         outer = words_of(before)
         if not (words and before.runs_next and is_ordinary(before) and outer[-len(words) :] == words):
             break
-        found.append((before, outer[: -len(words)]))
-    return found
+        outer_commands.append((before, outer[: -len(words)]))
+    return outer_commands
 
 
-def allows_started(rule: Rule, line: LineReport, at: int) -> bool:
-    """Return True if a rule with launcher words (`uv run pytest`) allows the command at index `at` of a line."""
-    if at >= len(line.commands) or not is_ordinary(line.commands[at]):
+def allows_started(rule: Rule, line: LineReport, index: int) -> bool:
+    """Return True if a rule with launcher words (`uv run pytest`) allows the command at index `index` of a line."""
+    if index >= len(line.commands) or not is_ordinary(line.commands[index]):
         return False
-    words = words_of(line.commands[at])
+    words = words_of(line.commands[index])
     return any(
         begins_with(rule.rest, (*prefix, words[0])) and fits_words(rule.rest, (*prefix, *words), certain=True)
-        for _, prefix in starters(line, at)
+        for _, prefix in starters(line, index)
     )
 
 

@@ -96,11 +96,11 @@ def _spellings(words: Words, name: str) -> Iterator[Words]:
 @cache
 def _same_commands() -> dict[str, list[tuple[Words, Words]]]:
     """Return commands with the same meaning: program → list of (subcommand, equivalent command)."""
-    found: dict[str, list[tuple[Words, Words]]] = {}
+    commands: dict[str, list[tuple[Words, Words]]] = {}
     for text in word_list("same_as"):
         (program, *names), _, meant = map(str.split, text.partition(" = "))
-        found.setdefault(program, []).append((tuple(names), tuple(meant)))
-    return found
+        commands.setdefault(program, []).append((tuple(names), tuple(meant)))
+    return commands
 
 
 def _judge_hidden_commands(rules: RuleIndex, command: CommandReport) -> Iterator[Judgement]:
@@ -149,8 +149,10 @@ def _has_in_order(rule: str, command: CommandReport) -> bool:
 
 @lru_cache(maxsize=16)
 def _names_pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
-    found = "|".join(re.escape(name.rpartition("/")[2]) for name in names if name)
-    return re.compile(rf"(?<![\w.+@-])(?:{found})(?![\w.+@:-])", re.IGNORECASE) if found else None
+    alternatives = "|".join(re.escape(name.rpartition("/")[2]) for name in names if name)
+    return (
+        re.compile(rf"(?<![\w.+@-])(?:{alternatives})(?![\w.+@:-])", re.IGNORECASE) if alternatives else None
+    )
 
 
 def _against_hosts(rules: RuleIndex, command: CommandReport) -> Iterator[Judgement]:
@@ -167,10 +169,12 @@ def _against_hosts(rules: RuleIndex, command: CommandReport) -> Iterator[Judgeme
     ]
     hosts = [host for text in texts for host in possible_hosts(text)]
     hosts += [host for text in (*texts, *_setting_texts(command)) for host in mentioned_hosts(text)]
-    found = [rule for rule in rules.rules_against("connect") if _means_host(rule, hosts, connects=connects)]
-    yield from map(rule_judgement, found)
+    host_rules = [
+        rule for rule in rules.rules_against("connect") if _means_host(rule, hosts, connects=connects)
+    ]
+    yield from map(rule_judgement, host_rules)
     evident = None not in words and any("." in name or ":" in name for host in hosts for name in host.names)
-    if connects and not found and not evident:
+    if connects and not host_rules and not evident:
         yield Judgement(
             "ask",
             "rules.host",

@@ -194,9 +194,9 @@ def _deleting_word(command: CommandReport, words: Sequence[str], line: LineRepor
     texts += [word for word in words[1:] if word[:1] == "!" or (unknown and _CODE_SIGN.search(word))]
     if not of_git and (_HERE in command.source or runs_written_file(command, line)):
         texts.append(line.line)
-    found = next((match[0] for text in texts if (match := word_search("code").search(text))), "")
-    if found:
-        return found
+    code_word = next((match[0] for text in texts if (match := word_search("code").search(text))), "")
+    if code_word:
+        return code_word
     if of_git:  # its other words are names and messages, except a subcommand's own subcommand
         words = [*command.name.split()[2:], *words[2:3]]
     elif not unknown:

@@ -57,12 +57,12 @@ def effect_rows(
 
     `new`: files that the call creates.
     """
-    found = list(_rows(effects, lines, new, facts))
-    order = sorted(range(len(found)), key=lambda at: _SERIOUS.isdisjoint(found[at].classes))
-    sizes = accumulate(len(found[at].model_dump_json()) for at in order)
-    kept = {at for at, size in zip(order, sizes, strict=True) if size <= _MOST_TEXT}
-    left = [row for at, row in enumerate(found) if at not in kept]
-    shown = tuple(found[at] for at in sorted(kept))
+    rows = list(_rows(effects, lines, new, facts))
+    order = sorted(range(len(rows)), key=lambda index: _SERIOUS.isdisjoint(rows[index].classes))
+    sizes = accumulate(len(rows[index].model_dump_json()) for index in order)
+    kept = {index for index, size in zip(order, sizes, strict=True) if size <= _MOST_TEXT}
+    left = [row for index, row in enumerate(rows) if index not in kept]
+    shown = tuple(rows[index] for index in sorted(kept))
     return (*shown, _rest(left)) if left else shown
 
 

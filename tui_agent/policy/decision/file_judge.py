@@ -73,75 +73,79 @@ class FileJudge:
         """
         if use.certainty is Certainty.UNKNOWN:
             return self._judge_uncertain_path(use)
-        at = place(path, self.facts)
-        if at.absolute in _NO_FILES or use.action == "mention":
+        location = place(path, self.facts)
+        if location.absolute in _NO_FILES or use.action == "mention":
             return None
         if use.action == "start":
-            return self.find_rule_against(use, at)
-        judgement = self.judge_place(use, at)
+            return self.find_rule_against(use, location)
+        judgement = self.judge_place(use, location)
         # For a file that exists only in this session's sandbox, only rules and guards count.
         return (
             judgement
             if judgement.is_rule or judgement.is_guard
-            else self._judge_temp_file(use, at) or judgement
+            else self._judge_temp_file(use, location) or judgement
         )
 
-    def judge_place(self, use: FileUse, at: Place) -> Judgement:
-        """Return the judgement about the use of a file at the place `at`. The file's path must be certain."""
-        ruin = self.find_ruin(use, at)
+    def judge_place(self, use: FileUse, location: Place) -> Judgement:
+        """Return the judgement about the use of a file at the place `location`. The file's path must be certain."""
+        ruin = self.find_ruin(use, location)
         if ruin is not None:
             return ruin
         if use.action in ("read", "list"):
-            return self._read(use, at)
+            return self._read(use, location)
         if use.action == "move":  # it is deleted at the old place, and can be read at the new one
             use = replace(use, below=True)
-            read = self._read(replace(use, action="read"), at)
+            read = self._read(replace(use, action="read"), location)
             if read.verdict != "allow" and (read.is_rule or read.verdict == "deny"):
                 return read
-        return self._write(use, at)
+        return self._write(use, location)
 
-    def find_ruin(self, use: FileUse, at: Place) -> Judgement | None:
+    def find_ruin(self, use: FileUse, location: Place) -> Judgement | None:
         """Return a denial of deleting or changing a whole home, workspace or system folder. None for any other use."""
-        whole = use.below or "**" in at.given
-        ruins = {"write": use.below and not at.inside, "move": True, "delete": whole}.get(use.action, False)
+        whole = use.below or "**" in location.given
+        ruins = {"write": use.below and not location.inside, "move": True, "delete": whole}.get(
+            use.action, False
+        )
         if (
             ruins
             and use.certainty is not Certainty.UNKNOWN
-            and self.guards.would_ruin(at.given, at, self.facts)
+            and self.guards.would_ruin(location.given, location, self.facts)
         ):
             verb = "change" if use.action == "write" else use.action
-            return Judgement("deny", "guard.ruin", f"it would {verb} all of {at.given or '.'}")
+            return Judgement("deny", "guard.ruin", f"it would {verb} all of {location.given or '.'}")
         return None
 
-    def find_write_guard(self, at: Place, *, pattern: bool) -> str:
+    def find_write_guard(self, location: Place, *, pattern: bool) -> str:
         """Return the name of the guard against writing a file, such as "secret". Empty if no guard applies.
 
-        `pattern`: True if the path of `at` is a shell pattern. Such a path is guarded if it matches a secret file.
+        `pattern`: True if the path of `location` is a shell pattern. Such a path is guarded if it matches a secret file.
         """
-        guard = self.guards.find_write_guard(at, self.facts, pattern=pattern)
-        return guard or ("secret" if pattern and self._matches_secret(at) else "")
+        guard = self.guards.find_write_guard(location, self.facts, pattern=pattern)
+        return guard or ("secret" if pattern and self._matches_secret(location) else "")
 
-    def find_rule_against(self, use: FileUse, at: Place, kinds: Sequence[What] = ()) -> Judgement | None:
+    def find_rule_against(
+        self, use: FileUse, location: Place, kinds: Sequence[What] = ()
+    ) -> Judgement | None:
         """Return the judgement of the `ask` and `deny` rules for a file, or None.
 
         `kinds`: the kinds of rules to apply; by default, the kinds for the action of `use`.
         """
         kinds = kinds or _RULES[use.action]
-        rules = [rule for what in kinds for rule in self.rules.rules_for_file(at, what, self.facts)]
-        found = stopping_judgement(rules)
+        rules = [rule for what in kinds for rule in self.rules.rules_for_file(location, what, self.facts)]
+        judgement = stopping_judgement(rules)
         pattern = use.certainty is Certainty.BOUNDED
-        if found is None and pattern:
-            found = self._pattern_rule(at, kinds)
-        if found is None and use.below:
-            found = self._rule_below(use, at, kinds)
-        return found
+        if judgement is None and pattern:
+            judgement = self._pattern_rule(location, kinds)
+        if judgement is None and use.below:
+            judgement = self._rule_below(use, location, kinds)
+        return judgement
 
     def find_chosen_secret(self, use: FileUse) -> Judgement | None:
         """Return a refusal if a search selects files with secrets (`grep -r --include=.env X`); otherwise None."""
         for shape in use.only:
             for name in path_patterns.expand_braces(shape):
-                at = place(name.strip("/").removeprefix("**/") or ".", self.facts)
-                if self.guards.is_secret(at, pattern=bool(set(name) & path_patterns.SIGNS)):
+                location = place(name.strip("/").removeprefix("**/") or ".", self.facts)
+                if self.guards.is_secret(location, pattern=bool(set(name) & path_patterns.SIGNS)):
                     why = f"{shape} selects files with secrets, which the agent must not read"
                     return Judgement("deny", "guard.secret", why)
         return None
@@ -163,65 +167,73 @@ class FileJudge:
             return Judgement("allow", f"{policy}.{what}", f"policy {policy} allows it")
         return Judgement(verdict, f"{policy}.{what}", why, risk, default_no=bool(risk) and verdict == "ask")
 
-    def _read(self, use: FileUse, at: Place) -> Judgement:
+    def _read(self, use: FileUse, location: Place) -> Judgement:
         """Judge reading a file or a folder."""
-        free = at.inside or self.guards.is_open_to_all(at)
-        secret = self.guards.is_secret(at, pattern=use.certainty is Certainty.BOUNDED)
-        if secret and at.absolute not in self.facts.public_files and not (free and use.action == "list"):
+        free = location.inside or self.guards.is_open_to_all(location)
+        secret = self.guards.is_secret(location, pattern=use.certainty is Certainty.BOUNDED)
+        if (
+            secret
+            and location.absolute not in self.facts.public_files
+            and not (free and use.action == "list")
+        ):
             return Judgement(
-                "deny", "guard.secret", f"{at.given} may hold secrets, so the agent must not read it"
+                "deny", "guard.secret", f"{location.given} may hold secrets, so the agent must not read it"
             )
         chosen = self.find_chosen_secret(use) if use.action == "read" else None
         if chosen is not None:
             return chosen
         verdict = self.profile.reads_outside
-        stopped = self.find_rule_against(replace(use, below=use.below and use.action == "read"), at)
+        stopped = self.find_rule_against(replace(use, below=use.below and use.action == "read"), location)
         if stopped is not None and (free or stopped.verdict == "deny" or verdict != "deny"):
             return stopped
-        if at.inside:
+        if location.inside:
             return Judgement("allow", "reads.workspace", "it only reads this workspace")
         if free:
             return Judgement("allow", "reads.system", "it only reads system files that everyone can read")
-        allowed = first_judgement(self.rules.rules_for_file(at, "read", self.facts), "allow")
-        why = f"{at.given} is outside this workspace"
+        allowed = first_judgement(self.rules.rules_for_file(location, "read", self.facts), "allow")
+        why = f"{location.given} is outside this workspace"
         return self.by_profile(verdict, allowed, READS_OUTSIDE, why, f"{why}.")
 
-    def _write(self, use: FileUse, at: Place) -> Judgement:
+    def _write(self, use: FileUse, location: Place) -> Judgement:
         pattern, removes = use.certainty is Certainty.BOUNDED, use.action == "delete"
-        guard = self.find_write_guard(at, pattern=pattern)
+        guard = self.find_write_guard(location, pattern=pattern)
         if guard:
-            return Judgement("deny", f"guard.{guard}", f"{at.given} {GUARDED[guard]}")
+            return Judgement("deny", f"guard.{guard}", f"{location.given} {GUARDED[guard]}")
         inside = self.profile.deletes_inside if removes else self.profile.writes_inside
-        verdict = inside if at.inside else self.profile.writes_outside
-        stopped = self.find_rule_against(use, at)
+        verdict = inside if location.inside else self.profile.writes_outside
+        stopped = self.find_rule_against(use, location)
         if stopped is not None and (stopped.verdict == "deny" or verdict != "deny"):
             return stopped
-        through = removes and pattern and path_patterns.leads_through_pattern(at.given)
-        rules = self.rules.rules_for_file(at, "remove" if removes else "edit", self.facts)
+        through = removes and pattern and path_patterns.leads_through_pattern(location.given)
+        rules = self.rules.rules_for_file(location, "remove" if removes else "edit", self.facts)
         rule = None if through else first_judgement(rules, "allow")
         policy, risk = self.facts.policy, ""
-        if verdict == "ask" and rule is None and self._can_restore(use, at):
+        if verdict == "ask" and rule is None and self._can_restore(use, location):
             return Judgement(
                 "allow", f"{policy}.{RESTORABLE}", "it only deletes files that /undo can restore"
             )
         why = f"policy {policy} requires approval for every {'removal' if removes else 'write'}"
         if verdict == "deny":
             why = f"policy {policy} allows no writes"
-        elif not at.inside:
-            why = f"{at.given} is outside this workspace"
+        elif not location.inside:
+            why = f"{location.given} is outside this workspace"
             risk = f"{why}."
-        elif verdict == "allow" and policy != "bypass" and self.guards.is_run_by_others(at):
-            verdict, why = "ask", f"other programs run {at.given} without asking"
-        if at.inside and not removes:
+        elif verdict == "allow" and policy != "bypass" and self.guards.is_run_by_others(location):
+            verdict, why = "ask", f"other programs run {location.given} without asking"
+        if location.inside and not removes:
             rule = rule or self.tool_rule
         return self.by_profile(verdict, rule, "writes", why, risk)
 
-    def _can_restore(self, use: FileUse, at: Place) -> bool:
-        restorable = is_single_deletion(use) and at.absolute in self.facts.restorable_files
-        return restorable and self.profile.writes_inside == "allow" and not self.guards.is_run_by_others(at)
+    def _can_restore(self, use: FileUse, location: Place) -> bool:
+        restorable = is_single_deletion(use) and location.absolute in self.facts.restorable_files
+        return (
+            restorable
+            and self.profile.writes_inside == "allow"
+            and not self.guards.is_run_by_others(location)
+        )
 
-    def _matches_secret(self, at: Place) -> bool:
-        relative = at.relative or ""
+    def _matches_secret(self, location: Place) -> bool:
+        relative = location.relative or ""
         return any(path_patterns.matches_path(relative, secret.name) for secret in self.facts.secrets)
 
     def _judge_uncertain_path(self, use: FileUse) -> Judgement | None:
@@ -234,34 +246,38 @@ class FileJudge:
             "tui-agent cannot tell which files it uses, and your rules restrict some files",
         )
 
-    def _judge_temp_file(self, use: FileUse, at: Place) -> Judgement | None:
+    def _judge_temp_file(self, use: FileUse, location: Place) -> Judgement | None:
         """Allow using a temporary file of this session's sandbox. Return None for any other file."""
         known = use.certainty is Certainty.KNOWN and self.facts.sandboxed
-        if not known or at.absolute not in self.facts.private_temp_paths:
+        if not known or location.absolute not in self.facts.private_temp_paths:
             return None
         if use.action not in ("read", "list") and self.profile.confined_commands != "allow":
             return None
         return Judgement("allow", "reads.own", "it uses a temporary file of this session's sandbox")
 
-    def _pattern_rule(self, at: Place, kinds: Sequence[What]) -> Judgement | None:
+    def _pattern_rule(self, location: Place, kinds: Sequence[What]) -> Judgement | None:
         """Judge a shell pattern by the rules for files that it can match. Return None if there are none."""
         # A match of `**`, or of a rule without a folder (`**/*.lock`), is often an accident, so the verdict is *ask*.
-        rules = self.rules.rules_for_pattern(at, kinds, self.facts)
-        found = stopping_judgement([rule for rule in rules if has_fixed_place(rule) and "**" not in at.given])
-        if found is not None:
-            return replace(found, reason=f"{found.reason}, and {at.given} may match the files of that rule")
-        why = f"{at.given} may match a file that a rule restricts"
+        rules = self.rules.rules_for_pattern(location, kinds, self.facts)
+        judgement = stopping_judgement(
+            [rule for rule in rules if has_fixed_place(rule) and "**" not in location.given]
+        )
+        if judgement is not None:
+            return replace(
+                judgement, reason=f"{judgement.reason}, and {location.given} may match the files of that rule"
+            )
+        why = f"{location.given} may match a file that a rule restricts"
         return Judgement("ask", "rules.pattern", f"{why}: {rules[0].text}") if rules else None
 
-    def _rule_below(self, use: FileUse, at: Place, kinds: Sequence[What]) -> Judgement | None:
+    def _rule_below(self, use: FileUse, location: Place, kinds: Sequence[What]) -> Judgement | None:
         """Return the judgement of rules that restrict files below a folder, or None."""
         if use.certainty is Certainty.BOUNDED:
-            rules = self.rules.rules_for_pattern(at, kinds, self.facts, below=True)
+            rules = self.rules.rules_for_pattern(location, kinds, self.facts, below=True)
         else:
-            rules = self.rules.rules_below(at, kinds, self.facts)
-        rules = [rule for rule in rules if not path_patterns.leaves_out(use, rule, at.relative or "")]
-        found = stopping_judgement([rule for rule in rules if has_fixed_place(rule)])
-        if found is not None and use.action in ("move", "delete"):
-            return found
-        why = f"a rule restricts files below {at.given or '.'}"
+            rules = self.rules.rules_below(location, kinds, self.facts)
+        rules = [rule for rule in rules if not path_patterns.leaves_out(use, rule, location.relative or "")]
+        judgement = stopping_judgement([rule for rule in rules if has_fixed_place(rule)])
+        if judgement is not None and use.action in ("move", "delete"):
+            return judgement
+        why = f"a rule restricts files below {location.given or '.'}"
         return Judgement("ask", "rules.below", f"{why}: {rules[0].text}") if rules else None

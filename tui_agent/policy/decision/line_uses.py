@@ -34,7 +34,7 @@ class _Link:
 def line_uses(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> list[Uses]:
     """Return the files that each command of a line uses, in the order of the commands."""
     links: list[_Link] = []
-    found: list[Uses] = []
+    all_uses: list[Uses] = []
     dotted = any(map(_shows_dotted_names, line.commands))
     for command in line.commands:
         uses: list[tuple[FileUse, str]] = [*file_uses(effect, command)]
@@ -44,10 +44,10 @@ def line_uses(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> list[U
             uses += [
                 (use, dots) for use, path in tuple(uses) if _is_pattern(use) for dots in _with_dots(path)
             ]
-        found.append(uses)
+        all_uses.append(uses)
         if command.name == "ln":
             links += _made_links(command, uses, facts)
-    return found
+    return all_uses
 
 
 def _made_links(command: CommandReport, uses: Uses, facts: PolicyFacts) -> Iterator[_Link]:
@@ -86,9 +86,9 @@ def _is_pattern(use: FileUse) -> bool:
 def _with_dots(path: str) -> Iterator[str]:
     """Yield variants of a pattern that match hidden names, as `*` does after `shopt -s dotglob`."""
     names = path.split("/")
-    signs = [at for at, name in enumerate(names) if name[:1] in ("*", "?", "[") and name != "**"]
-    for chosen in (signs, *([at] for at in signs)):
-        yield "/".join(f".{name}" if at in chosen else name for at, name in enumerate(names))
+    signs = [index for index, name in enumerate(names) if name[:1] in ("*", "?", "[") and name != "**"]
+    for chosen in (signs, *([index] for index in signs)):
+        yield "/".join(f".{name}" if index in chosen else name for index, name in enumerate(names))
 
 
 def file_uses(effect: RunEffect, command: CommandReport) -> Uses:
@@ -107,9 +107,9 @@ def _with_parents(path: str) -> Iterator[str]:
     """Yield variants of a pattern. In each variant, one name such as `.*` is replaced by `..`, which it can match."""
     # Before version 5.2 of bash, names such as `.*` also match `..`.
     names = path.split("/")
-    for at, name in enumerate(names):
+    for index, name in enumerate(names):
         if name.startswith(".") and name != ".." and fnmatchcase("..", name):
-            yield "/".join([*names[:at], "..", *names[at + 1 :]])
+            yield "/".join([*names[:index], "..", *names[index + 1 :]])
 
 
 def from_workspace(effect: RunEffect, path: str) -> str:

@@ -196,10 +196,10 @@ class MentionedFileJudge:
         proven = _proven_paths(command, uses)
         for candidate in _path_candidates(command):
             for path in paths_from(command, candidate.text, cwd):
-                at = place(path, self.facts)
-                yield from self._secrets_below(command, at)
+                location = place(path, self.facts)
+                yield from self._secrets_below(command, location)
                 if not starts and path not in proven:
-                    yield from self._judge_mention(command, candidate, at)
+                    yield from self._judge_mention(command, candidate, location)
         if not starts:
             yield from self._put_into_folders(command, uses)
             yield from self._git_settings(command)
@@ -213,56 +213,56 @@ class MentionedFileJudge:
             yield Judgement("ask", "rules.unnamed", why)
 
     def _judge_mention(
-        self, command: CommandReport, candidate: _PathCandidate, at: Place
+        self, command: CommandReport, candidate: _PathCandidate, location: Place
     ) -> Iterator[Judgement]:
         is_output = bool(_OUTPUT_OPTION.fullmatch(candidate.option)) and not command.name.startswith("git")
         writes = _only_carries(command) and not command.effects.isdisjoint({Effect.WRITES, Effect.DELETES})
         certain = writes or (is_output and bool(command.entry))
         pattern = candidate.pattern and bool(candidate.text.strip("*?/"))
-        yield from self._judge_guarded(command, at, certain=certain, pattern=pattern)
+        yield from self._judge_guarded(command, location, certain=certain, pattern=pattern)
         runner = _is_runner(command) and not is_output and not command.code
         below = not candidate.is_piece and (not runner or Effect.CONNECTS in command.effects)
         certainty = Certainty.BOUNDED if candidate.pattern else Certainty.KNOWN
-        use = FileUse(at.given, "mention", certainty, below)
+        use = FileUse(location.given, "mention", certainty, below)
         changes = _may_change(command) or is_output or candidate.in_code
         for kinds, sure in ((_READS, True), (_CHANGES, certain))[: 2 if changes else 1]:
-            judgement = self.files.find_rule_against(use, at, kinds)
+            judgement = self.files.find_rule_against(use, location, kinds)
             if judgement is not None and (candidate.in_code or not sure):
-                why = f"{judgement.reason}, and it is not certain whether {at.given} is used"
+                why = f"{judgement.reason}, and it is not certain whether {location.given} is used"
                 judgement = replace(judgement, verdict="ask", reason=why)
             yield from filter(None, (judgement,))
 
     def _judge_guarded(
-        self, command: CommandReport, at: Place, *, certain: bool, pattern: bool = False
+        self, command: CommandReport, location: Place, *, certain: bool, pattern: bool = False
     ) -> Iterator[Judgement]:
         """Ask about a guarded file. Deny if the command certainly writes a protected file."""
         name = command.name or "it"
-        guard = self.files.find_write_guard(at, pattern=pattern)
-        if not guard or at.absolute in self.facts.public_files:
+        guard = self.files.find_write_guard(location, pattern=pattern)
+        if not guard or location.absolute in self.facts.public_files:
             return
         if guard == "secret":
             yield self._ask(
-                "secrets", f"{at.given} may hold secrets, and it is not known what {name} does with it"
+                "secrets", f"{location.given} may hold secrets, and it is not known what {name} does with it"
             )
             return
-        disk = bool(_DISK.match(at.absolute))
+        disk = bool(_DISK.match(location.absolute))
         if (certain and guard == "protected") or (disk and (certain or not command.entry)):
-            yield Judgement("deny", f"guard.{guard}", f"{at.given} {GUARDED[guard]}")
-        elif guard == "protected" or disk or self._may_write_system(command, at, certain=certain):
-            yield self._ask("guarded", f"{at.given} {GUARDED[guard]}, and {name} may write it")
+            yield Judgement("deny", f"guard.{guard}", f"{location.given} {GUARDED[guard]}")
+        elif guard == "protected" or disk or self._may_write_system(command, location, certain=certain):
+            yield self._ask("guarded", f"{location.given} {GUARDED[guard]}, and {name} may write it")
 
-    def _may_write_system(self, command: CommandReport, at: Place, *, certain: bool) -> bool:
+    def _may_write_system(self, command: CommandReport, location: Place, *, certain: bool) -> bool:
         known = bool(command.entry) and (certain or _is_uncertain(command))
-        return known and not at.absolute.startswith("/dev/")
+        return known and not location.absolute.startswith("/dev/")
 
     def _ask(self, name: str, why: str) -> Judgement:
         return Judgement("ask", f"{self.facts.policy}.{name}", why, default_no=True, needs_person=True)
 
-    def _secrets_below(self, command: CommandReport, at: Place) -> Iterator[Judgement]:
+    def _secrets_below(self, command: CommandReport, location: Place) -> Iterator[Judgement]:
         sends = Effect.CONNECTS in command.effects or (_only_carries(command) and _is_uncertain(command))
-        if self.facts.sandboxed or at.relative is None or not sends:
+        if self.facts.sandboxed or location.relative is None or not sends:
             return
-        front = f"{at.relative}/" if at.relative else ""
+        front = f"{location.relative}/" if location.relative else ""
         name = next((secret.name for secret in self.facts.secrets if secret.name.startswith(front)), "")
         if name:
             yield _below_judgement(name)
@@ -293,13 +293,13 @@ class MentionedFileJudge:
             for use, source in sources:
                 if command.name == "ln":
                     linked = replace(use, below=True)
-                    found = self.files.find_rule_against(linked, place(source, self.facts), _READS)
-                    yield from filter(None, (found,))
+                    judgement = self.files.find_rule_against(linked, place(source, self.facts), _READS)
+                    yield from filter(None, (judgement,))
                 name = posixpath.basename(source.rstrip("/"))
-                at = place(posixpath.join(target.given, name), self.facts)
-                found = self.files.judge_place(replace(use, action="write", below=False), at)
-                if found.is_rule or found.is_guard or self.files.guards.is_run_by_others(at):
-                    yield found
+                location = place(posixpath.join(target.given, name), self.facts)
+                judgement = self.files.judge_place(replace(use, action="write", below=False), location)
+                if judgement.is_rule or judgement.is_guard or self.files.guards.is_run_by_others(location):
+                    yield judgement
                 if use.action == "move" and not target.inside:
                     yield self.files.judge_place(replace(use, action="delete"), place(source, self.facts))
 

@@ -27,7 +27,9 @@ def matches_path(pattern: str, path: str, *, below: bool = False) -> bool:
         if shape == "**":
             reached = set(range(min(reached), len(names) + 1))
         else:
-            reached = {at + 1 for at in reached if at < len(names) and _matches_name(shape, names[at])}
+            reached = {
+                index + 1 for index in reached if index < len(names) and _matches_name(shape, names[index])
+            }
         if not reached:
             return False
     return below or len(names) in reached

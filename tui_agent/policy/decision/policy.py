@@ -84,15 +84,15 @@ class RulePolicy:
         return explain(lines, self._judge(tool, effects, lines, facts)[0])
 
     def decision_paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
-        found = [effect.path for effect in effects if isinstance(effect, ReadEffect | WriteEffect)]
-        found += [
+        paths = [effect.path for effect in effects if isinstance(effect, ReadEffect | WriteEffect)]
+        paths += [
             literal_path(effect.cwd) for effect in effects if isinstance(effect, RunEffect) and effect.cwd
         ]
         uses = list(_uses(self._read(effects)))
-        found += [*(path for _, path in uses), *self.local_programs(effects)]
-        found += ["~" for use, _ in uses if use.action in ("write", "move", "delete")]
+        paths += [*(path for _, path in uses), *self.local_programs(effects)]
+        paths += ["~" for use, _ in uses if use.action in ("write", "move", "delete")]
         fixed = self._rules(tuple(granted), None).fixed_paths if effects else ()
-        return tuple(dict.fromkeys((*found, *fixed)))
+        return tuple(dict.fromkeys((*paths, *fixed)))
 
     def describe_effects(
         self, effects: Sequence[Effect], new: Collection[str], facts: PolicyFacts
@@ -128,8 +128,8 @@ class RulePolicy:
         uses = list(_uses(self._read(effects)))
         if any(use.action == "move" for use, _ in uses):
             return ()
-        found = (path for use, path in uses if is_single_deletion(use))
-        return tuple(dict.fromkeys(found))
+        paths = (path for use, path in uses if is_single_deletion(use))
+        return tuple(dict.fromkeys(paths))
 
     def needed_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         written = self._files(effects, ("write",), Certainty.KNOWN)
@@ -145,8 +145,8 @@ class RulePolicy:
         self, effects: Sequence[Effect], actions: Sequence[str], *certainties: Certainty
     ) -> tuple[str, ...]:
         uses = _uses(self._read(effects))
-        found = (path for use, path in uses if use.action in actions and use.certainty in certainties)
-        return tuple(dict.fromkeys(found))
+        paths = (path for use, path in uses if use.action in actions and use.certainty in certainties)
+        return tuple(dict.fromkeys(paths))
 
     def _line(self, effect: RunEffect) -> LineReport:
         return read_line(effect, self._catalog)
@@ -182,9 +182,9 @@ class RulePolicy:
         judgements = judge.judge_tool(known=bool(effects))
         asked: list[Effect] = []
         for effect in effects:
-            found = judge.judge(effect)
-            judgements += found
-            if strongest_judgement(found).verdict == "ask":
+            effect_judgements = judge.judge(effect)
+            judgements += effect_judgements
+            if strongest_judgement(effect_judgements).verdict == "ask":
                 asked.append(effect)
         return [*judgements, *_find_concealed(effects)], asked
 
@@ -265,18 +265,18 @@ def _find_concealed(effects: Sequence[Effect]) -> list[Judgement]:
     Effects that only read are not checked.
     """
     texts = [text[:MAX_CHECKED_CHARS] for effect in effects for text in _texts(effect)]
-    found: list[Judgement] = []
+    judgements: list[Judgement] = []
     hidden = next(filter(None, map(describe_invisible, texts)), "")
     if hidden:
         risk = f"It contains {hidden}: it may do more than you see."
-        found.append(Judgement("ask", "unseen", f"it contains {hidden}", risk, default_no=True))
+        judgements.append(Judgement("ask", "unseen", f"it contains {hidden}", risk, default_no=True))
     other = next(filter(None, map(describe_lookalike, texts)), "")
     if other:
         risk = f"One word contains look-alike characters: {other}."
-        found.append(
+        judgements.append(
             Judgement("ask", "unseen.alike", "one word contains look-alike characters", risk, default_no=True)
         )
-    return found
+    return judgements
 
 
 def _texts(effect: Effect) -> Iterator[str]:

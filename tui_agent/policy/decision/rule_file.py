@@ -47,13 +47,13 @@ def load_rules(path: Path) -> tuple[Rule, ...]:
 def read_rules(text: str, path: Path) -> tuple[Rule, ...]:
     """Parse the text of the rule file `path`. Raise `ConfigError` with the number of a wrong rule."""
     try:
-        found = parse_toml(text)
+        table = parse_toml(text)
     except ValueError as error:
         raise ConfigError(f"{path} cannot be used: {error}.") from error
-    entries = found.pop("rule", [])
-    if found:
+    entries = table.pop("rule", [])
+    if table:
         raise ConfigError(
-            f"{path} has unknown keys: {', '.join(sorted(found))}.",
+            f"{path} has unknown keys: {', '.join(sorted(table))}.",
             hint="Write each rule as a [[rule]] table.",
         )
     if not isinstance(entries, list):
@@ -175,8 +175,8 @@ def _rule(entry: object, where: str) -> Rule:
             raise ConfigError(f"{where}: {key} must be a list of strings.")
         for example in examples:
             if _fits(rule, str(example)) is not wanted:
-                said = "does not match" if wanted else "matches"
-                raise ConfigError(f"{where}: `{rule.text}` {said} its example {example!r}.")
+                relation = "does not match" if wanted else "matches"
+                raise ConfigError(f"{where}: `{rule.text}` {relation} its example {example!r}.")
     return rule
 
 
@@ -185,8 +185,8 @@ def _fits(rule: Rule, example: str) -> bool:
     match rule.what:
         case "read" | "edit" | "remove":
             relative = None if example.startswith("/") else example
-            found = fits_path(rule.rest, relative, example, certain=certain)
-            return found or (not certain and _stops(rule, example))
+            fits = fits_path(rule.rest, relative, example, certain=certain)
+            return fits or (not certain and _stops(rule, example))
         case "connect":
             return fits_host(rule.rest, example, certain=certain)
         case "tool":

@@ -55,35 +55,38 @@ class RuleIndex:
         """Return the `ask` and `deny` rules of these kinds."""
         return [rule for what in kinds for rule in self.rules_for(what) if rule.verdict != "allow"]
 
-    def rules_for_file(self, at: Place, what: What, facts: PolicyFacts) -> list[Rule]:
+    def rules_for_file(self, location: Place, what: What, facts: PolicyFacts) -> list[Rule]:
         """Return the rules of one kind that apply to a file."""
         rules = self.rules_for(what)
         if not rules:
             return []
-        names = tuple(dict.fromkeys((at, lexical_place(at.given, facts.workspace))))
+        names = tuple(dict.fromkeys((location, lexical_place(location.given, facts.workspace))))
         return [rule for rule in rules if _applies_to_file(rule, names, facts)]
 
-    def rules_below(self, at: Place, kinds: Sequence[What], facts: PolicyFacts) -> list[Rule]:
+    def rules_below(self, location: Place, kinds: Sequence[What], facts: PolicyFacts) -> list[Rule]:
         """Return the `ask` and `deny` rules of these kinds for files that can lie below a folder."""
-        file = _SOURCE_FILE.search(at.absolute) is not None
-        if f"{facts.workspace}/".startswith(f"{at.absolute.rstrip('/')}/"):
-            at = Place(at.given, at.absolute, "")
+        file = _SOURCE_FILE.search(location.absolute) is not None
+        if f"{facts.workspace}/".startswith(f"{location.absolute.rstrip('/')}/"):
+            location = Place(location.given, location.absolute, "")
         return [
             rule
             for rule in self.rules_against(*kinds)
             if not (file and not has_fixed_place(rule))
-            and any(grammar.may_be_below(path, at.relative, at.absolute) for path in _rule_paths(rule, facts))
+            and any(
+                grammar.may_be_below(path, location.relative, location.absolute)
+                for path in _rule_paths(rule, facts)
+            )
         ]
 
     def rules_for_pattern(
-        self, at: Place, kinds: Sequence[What], facts: PolicyFacts, *, below: bool = False
+        self, location: Place, kinds: Sequence[What], facts: PolicyFacts, *, below: bool = False
     ) -> list[Rule]:
         """Return the `ask` and `deny` rules of these kinds for files that a shell pattern can match.
 
         `below`: include rules for files below a match of the pattern.
         """
         against = self.rules_against(*kinds)
-        places = dict.fromkeys((at, lexical_place(at.given, facts.workspace))) if against else ()
+        places = dict.fromkeys((location, lexical_place(location.given, facts.workspace))) if against else ()
         return [
             rule
             for rule in against
@@ -161,13 +164,17 @@ def _rule_paths(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
     return (rule.rest, real + rule.rest[len(begin) :])
 
 
-def _split_both_paths(path: str, at: Place, workspace: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _split_both_paths(path: str, location: Place, workspace: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names of a place's shell pattern and of a rule's path. Both paths are made relative to one folder."""
     top = split_pattern(workspace, literal=True)
     if path.startswith("/"):
-        names = split_pattern(at.absolute) if at.relative is None else (*top, *split_pattern(at.relative))
+        names = (
+            split_pattern(location.absolute)
+            if location.relative is None
+            else (*top, *split_pattern(location.relative))
+        )
         return names, split_pattern(path)
     path = posixpath.normpath(path)
-    if at.relative is not None:
-        return split_pattern(at.relative), split_pattern(path)
-    return split_pattern(at.absolute), (*top, *split_pattern(path))
+    if location.relative is not None:
+        return split_pattern(location.relative), split_pattern(path)
+    return split_pattern(location.absolute), (*top, *split_pattern(path))

@@ -52,8 +52,8 @@ class EffectWords:
 @cache
 def effect_words() -> Mapping[Effect, EffectWords]:
     """Return the wording of each effect of a command, in display order."""
-    found = tomllib.loads(Path(__file__).with_name("effects.toml").read_text(encoding="utf-8"))
-    return {Effect(name): EffectWords(**words) for name, words in found.items()}
+    wordings = tomllib.loads(Path(__file__).with_name("effects.toml").read_text(encoding="utf-8"))
+    return {Effect(name): EffectWords(**words) for name, words in wordings.items()}
 
 
 def words_for(effects: Set[Effect]) -> list[EffectWords]:

@@ -94,8 +94,8 @@ def left_out_path(value: Value) -> str | None:
 
 def _split_magic(text: str) -> tuple[set[str], str]:
     """Split a path filter of git into its magic words (`exclude` for `:!x`) and its path."""
-    found = _FILTER.fullmatch(text)
-    words, signs, path = found.groups("") if found is not None else ("", "", text)
+    path_filter = _FILTER.fullmatch(text)
+    words, signs, path = path_filter.groups("") if path_filter is not None else ("", "", text)
     return {word for word in words.split(",") if word} | {_SHORT_SIGNS[sign] for sign in signs}, path
 
 

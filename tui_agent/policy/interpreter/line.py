@@ -105,7 +105,7 @@ class _LineReader:
             _add_redirects(draft, words)
             for report in self.commands.read(draft, UNKNOWN_INPUT).reports:
                 reports[replace(report, doubts=(doubt, *report.doubts))] = None
-        patterns = [found for found in _LOOSE_WORD.findall(text) if not _PATTERN_SIGNS.isdisjoint(found[1])]
+        patterns = [word for word in _LOOSE_WORD.findall(text) if not _PATTERN_SIGNS.isdisjoint(word[1])]
         if patterns:
             # Loose readings have no shell patterns, so any command of the text may use these.
             values = [Value(word, Certainty.BOUNDED, word, many=True) for _, word in patterns[:_MAX_TEXTS]]
@@ -123,22 +123,22 @@ def _add_redirects(draft: Draft, words: Words) -> None:
     """Record the files of words that look like redirections."""
     # In a text that the bash parser refuses, redirections are not separated from the other words.
     for word, behind in pairwise((*words, None)):
-        found = _REDIRECT.fullmatch(word or "")
-        target = (found[2] or behind) if found is not None else None
-        if found is not None and target:
-            draft.add_use(FileUse(target, "read" if found[1] == "<" else "write"))
+        redirect = _REDIRECT.fullmatch(word or "")
+        target = (redirect[2] or behind) if redirect is not None else None
+        if redirect is not None and target:
+            draft.add_use(FileUse(target, "read" if redirect[1] == "<" else "write"))
 
 
 def _possible_commands(text: str) -> tuple[list[Words], bool]:
     """Return the possible commands of a text, and True if the list is certainly complete."""
-    found: dict[Words, None] = {}
+    commands: dict[Words, None] = {}
     complete = True
     texts = [text]
     for _ in range(_MAX_NESTED):
         readings = [loose_commands(text) for text in texts]
-        found |= dict.fromkeys(words for reading in readings for words in reading.commands if words)
+        commands |= dict.fromkeys(words for reading in readings for words in reading.commands if words)
         complete = complete and not any(reading.unreadable for reading in readings)
         texts = [inner for reading in readings for inner in reading.texts]
-        if len(found) > _MAX_LOOSE or len(texts) > _MAX_TEXTS:
-            return list(found)[:_MAX_LOOSE], False
-    return list(found), complete and not texts
+        if len(commands) > _MAX_LOOSE or len(texts) > _MAX_TEXTS:
+            return list(commands)[:_MAX_LOOSE], False
+    return list(commands), complete and not texts

@@ -89,49 +89,54 @@ class Guards:
         self._notes = notes and posixpath.normpath(notes)
         self._data = _places()
 
-    def is_secret(self, at: Place, *, pattern: bool = False) -> bool:
+    def is_secret(self, location: Place, *, pattern: bool = False) -> bool:
         """Return True if a path names a secret file.
 
         `pattern`: also return True for a shell pattern that is made to find secret files.
         """
-        return _is_secret(at, pattern)
+        return _is_secret(location, pattern)
 
-    def find_write_guard(self, at: Place, facts: PolicyFacts, *, pattern: bool = False) -> Guard:
+    def find_write_guard(self, location: Place, facts: PolicyFacts, *, pattern: bool = False) -> Guard:
         """Return the kind of guard against writing a file ("secret", "protected" or "system"); empty if none."""
         data = self._data
-        if self.is_secret(at, pattern=pattern):
+        if self.is_secret(location, pattern=pattern):
             return "secret"
-        if pattern and any(_matches_dotted(name, data.protected.folders) for name in at.given.split("/")):
+        if pattern and any(
+            _matches_dotted(name, data.protected.folders) for name in location.given.split("/")
+        ):
             return "protected"
-        paths = spellings(at.absolute)
-        if not _adds_nothing(at):
-            paths |= spellings(posixpath.normpath(at.given or "."))
+        paths = spellings(location.absolute)
+        if not _adds_nothing(location):
+            paths |= spellings(posixpath.normpath(location.given or "."))
         if any(data.protected.contains(path) for path in paths):
             return "protected"
-        if self._notes and _lies_below(at.absolute, self._notes):
+        if self._notes and _lies_below(location.absolute, self._notes):
             return ""
-        if not at.inside and any(data.protected_outside.contains(path) for path in paths):
+        if not location.inside and any(data.protected_outside.contains(path) for path in paths):
             return "protected"
-        if any(_lies_below(at.absolute, folder) for folder in self._own) and not self._is_in_fork(at, facts):
+        if any(_lies_below(location.absolute, folder) for folder in self._own) and not self._is_in_fork(
+            location, facts
+        ):
             return "protected"
-        return "system" if self._is_system(at, facts) else ""
+        return "system" if self._is_system(location, facts) else ""
 
-    def is_run_by_others(self, at: Place) -> bool:
+    def is_run_by_others(self, location: Place) -> bool:
         """Return True for a workspace file that other programs run automatically (`.vscode/tasks.json`)."""
         return any(
-            self._data.starts.contains(path) for path in {*spellings(at.given), *spellings(at.relative or "")}
+            self._data.starts.contains(path)
+            for path in {*spellings(location.given), *spellings(location.relative or "")}
         )
 
-    def is_open_to_all(self, at: Place) -> bool:
+    def is_open_to_all(self, location: Place) -> bool:
         """Return True for system files without personal data, such as libraries, headers and `/etc/os-release`."""
-        return f"{at.absolute}/".startswith(self._data.readable)
+        return f"{location.absolute}/".startswith(self._data.readable)
 
-    def _is_in_fork(self, at: Place, facts: PolicyFacts) -> bool:
+    def _is_in_fork(self, location: Place, facts: PolicyFacts) -> bool:
         """Return True if the path lies in the workspace of a fork. This workspace is inside the product's data folder."""
         session, name = posixpath.split(posixpath.normpath(facts.workspace))
-        return at.inside and name == OWN_WORKSPACE and posixpath.dirname(session) in self._own
+        return location.inside and name == OWN_WORKSPACE and posixpath.dirname(session) in self._own
 
-    def would_ruin(self, path: str, at: Place, facts: PolicyFacts) -> bool:
+    def would_ruin(self, path: str, location: Place, facts: PolicyFacts) -> bool:
         """Return True if deleting the path would delete a root folder, a home, a parent of a home, or the workspace."""
         plain = path
         while _matches_every_name(plain.rpartition("/")[2]):
@@ -139,35 +144,40 @@ class Guards:
         starred = plain != path
         if plain.startswith("~") and set(plain.split("/")[1:]) == {".."}:
             return True
-        if path in self._data.ruin or at.absolute in self._data.ruin or at.absolute in self._data.roots:
+        if (
+            path in self._data.ruin
+            or location.absolute in self._data.ruin
+            or location.absolute in self._data.roots
+        ):
             return True
         if _matches_a_folder(path, (*self._data.roots, *_HOMES, "/root")):
             return True
         home = facts.resolved.get("~")
-        if home and _lies_below(home, posixpath.dirname(at.absolute) if starred else at.absolute):
+        if home and _lies_below(home, posixpath.dirname(location.absolute) if starred else location.absolute):
             return True
-        whole = place(plain or ".", facts) if starred else at
+        whole = place(plain or ".", facts) if starred else location
         root = posixpath.normpath(facts.workspace)
         if posixpath.dirname(whole.absolute) in _HOMES and not whole.inside:
             return True
         return whole.relative == "" or _lies_below(root, whole.absolute) or whole.absolute in self._data.ruin
 
-    def _is_system(self, at: Place, facts: PolicyFacts) -> bool:
-        folder = f"{at.absolute}/"
+    def _is_system(self, location: Place, facts: PolicyFacts) -> bool:
+        folder = f"{location.absolute}/"
         if folder.startswith(self._data.temporary) or not folder.startswith(self._data.system):
             return False
         return any(
-            _lies_below(at.absolute, root) and not (at.inside and _lies_below(facts.workspace, root))
+            _lies_below(location.absolute, root)
+            and not (location.inside and _lies_below(facts.workspace, root))
             for root in self._data.roots
         )
 
 
 @lru_cache(maxsize=1024)
-def _is_secret(at: Place, pattern: bool) -> bool:
-    paths = spellings(at.absolute)
-    if pattern or not _adds_nothing(at):
-        paths |= spellings(at.given)
-    return any(_is_secret_path(path, pattern, outside=not at.inside) for path in paths)
+def _is_secret(location: Place, pattern: bool) -> bool:
+    paths = spellings(location.absolute)
+    if pattern or not _adds_nothing(location):
+        paths |= spellings(location.given)
+    return any(_is_secret_path(path, pattern, outside=not location.inside) for path in paths)
 
 
 def _is_secret_path(path: str, pattern: bool, *, outside: bool) -> bool:
@@ -177,18 +187,18 @@ def _is_secret_path(path: str, pattern: bool, *, outside: bool) -> bool:
     if f"{path}/".startswith(data.secret_roots):
         return True
     names = (name, *_original_names(name))
-    found = (
+    is_secret = (
         any(data.secret.names.matches(path.removesuffix(name) + each) for each in names)
         or data.secret.lies_in(path)
         or (parts[:1] == ["proc"] and name in data.process_files)
         or (outside and data.secret_outside.matches(path))
         or (pattern and data.sought.is_sought_by(parts))
     )
-    return found and not any(map(data.secret_except.matches, names))
+    return is_secret and not any(map(data.secret_except.matches, names))
 
 
-def _adds_nothing(at: Place) -> bool:
-    return at.absolute.endswith(f"/{at.given}")
+def _adds_nothing(location: Place) -> bool:
+    return location.absolute.endswith(f"/{location.given}")
 
 
 _HOMES = ("/home", "/Users")
@@ -218,8 +228,8 @@ def spellings(path: str) -> set[str]:
 
 def _original_names(name: str) -> tuple[str, ...]:
     """Return the possible original names of an editor's backup, draft or lock file (`.env~`)."""
-    found = _COPY.fullmatch(name)
-    plain = found["locked"] or found["saved"] if found else ""
+    copy = _COPY.fullmatch(name)
+    plain = copy["locked"] or copy["saved"] if copy else ""
     return () if not plain else (plain, plain[1:]) if plain[0] == "." and plain[1:] else (plain,)
 
 
@@ -276,8 +286,8 @@ class _Places:
     """
 
     def __init__(self) -> None:
-        found = places_table()
-        secret, protected, system = found["secret"], found["protected"], found["system"]
+        table = places_table()
+        secret, protected, system = table["secret"], table["protected"], table["system"]
         self.secret = _group({**secret, "names": [*secret["names"], *secret["more"]]})
         self.secret_except = _NamePatterns(secret["except"])
         self.secret_outside = _NamePatterns(secret["outside"])
@@ -285,7 +295,7 @@ class _Places:
         self.process_files = frozenset(secret["files_of_processes"])
         self.protected = _group(protected)
         self.protected_outside = _group(protected, "outside", "outside_")
-        self.starts = _group(found["starts"])
+        self.starts = _group(table["starts"])
         self.roots = system["roots"]
         self.system, self.readable, self.temporary = (
             tuple(f"{folder.rstrip('/')}/" for folder in system[key])
@@ -295,9 +305,9 @@ class _Places:
         self.sought = SecretPatterns(map(str.lower, secret["names"]))
 
 
-def _group(found: Mapping[str, Sequence[str]], names: str = "names", prefix: str = "") -> _Group:
-    trees = tuple(f"/{tree}/" for tree in found.get(f"{prefix}trees", ()))
-    return _Group(_NamePatterns(found[names]), frozenset(found.get(f"{prefix}folders", ())), trees)
+def _group(table: Mapping[str, Sequence[str]], names: str = "names", prefix: str = "") -> _Group:
+    trees = tuple(f"/{tree}/" for tree in table.get(f"{prefix}trees", ()))
+    return _Group(_NamePatterns(table[names]), frozenset(table.get(f"{prefix}folders", ())), trees)
 
 
 _places = cache(_Places)
@@ -310,7 +320,7 @@ class _NamePatterns:
         by_count: dict[int, list[str]] = {}
         for shape in shapes:
             by_count.setdefault(shape.count("/") + 1, []).append(translate(shape.lower()))
-        self._by_count = {count: re.compile("|".join(found)) for count, found in by_count.items()}
+        self._by_count = {count: re.compile("|".join(shapes)) for count, shapes in by_count.items()}
 
     def matches(self, path: str) -> bool:
         names = path.split("/")

@@ -85,10 +85,15 @@ def paths_overlap(
     - `below`: the shell pattern also matches every path below a match.
     - `dotted`: the shell's `*` matches hidden names.
     """
-    found, meant = (*pattern, _ANY_DEPTH) if below else pattern, rule
-    if meant[-1:] == (_ANY_DEPTH,) and found and found[-1] != _ANY_DEPTH and not found[-1].strip("*?"):
+    shell_names, meant = (*pattern, _ANY_DEPTH) if below else pattern, rule
+    if (
+        meant[-1:] == (_ANY_DEPTH,)
+        and shell_names
+        and shell_names[-1] != _ANY_DEPTH
+        and not shell_names[-1].strip("*?")
+    ):
         meant = (*meant, "*")
-    left, right = ([None if name == _ANY_DEPTH else name for name in names] for names in (found, meant))
+    left, right = ([None if name == _ANY_DEPTH else name for name in names] for names in (shell_names, meant))
     return sequences_overlap(left, right, partial(names_overlap, dotted=dotted))
 
 
@@ -124,36 +129,36 @@ def _tokenize(name: str, shell: bool) -> tuple[_Token, ...]:
     """Split the shell pattern of a name into tokens."""
     # A non-ASCII letter has several encodings, so its token matches any text.
     out: list[_Token] = []
-    at = 0
-    while at < len(name):
-        char = name[at]
-        end = _end_of_class(name, at, shell) if char == "[" else -1
+    position = 0
+    while position < len(name):
+        char = name[position]
+        end = _end_of_class(name, position, shell) if char == "[" else -1
         if char == "*" or not char.isascii():
             if not out or out[-1] is not None:
                 out.append(None)
         elif char == "?":
             out.append(_ANY)
         elif end > 0:
-            out.append(_class_letters(name[at + 1 : end], shell))
-            at = end
+            out.append(_class_letters(name[position + 1 : end], shell))
+            position = end
         else:
             out.append(((ord(char.lower()), ord(char.lower())),))
-        at += 1
+        position += 1
     return tuple(out)
 
 
 def _end_of_class(name: str, start: int, shell: bool) -> int:
     """Return the index of the `]` that closes the character class at `start`, or -1 if there is no class."""
-    at = start + 1
-    if name[at : at + 1] in ("!", "^" if shell else "!"):
-        at += 1
-    if name[at : at + 1] == "]":
-        at += 1
-    while at < len(name) and name[at] != "]":
-        inner = name[at : at + 2]
-        closed = name.find(f"{inner[1]}]", at + 2) if shell and inner in ("[:", "[.", "[=") else -1
-        at = closed + 2 if closed > 0 else at + 1
-    return at if at < len(name) else -1
+    position = start + 1
+    if name[position : position + 1] in ("!", "^" if shell else "!"):
+        position += 1
+    if name[position : position + 1] == "]":
+        position += 1
+    while position < len(name) and name[position] != "]":
+        inner = name[position : position + 2]
+        closed = name.find(f"{inner[1]}]", position + 2) if shell and inner in ("[:", "[.", "[=") else -1
+        position = closed + 2 if closed > 0 else position + 1
+    return position if position < len(name) else -1
 
 
 def _class_letters(text: str, shell: bool) -> _Chars:
@@ -165,13 +170,13 @@ def _class_letters(text: str, shell: bool) -> _Chars:
     if text[0] == "!" or odd or not text.isascii():
         return _ANY
     letters: set[str] = set()
-    at = 0
-    while at < len(text):
-        low = high = text[at]
-        if at + 2 < len(text) and text[at + 1] == "-":
-            high = text[at + 2]
-            at += 2
-        at += 1
+    position = 0
+    while position < len(text):
+        low = high = text[position]
+        if position + 2 < len(text) and text[position + 1] == "-":
+            high = text[position + 2]
+            position += 2
+        position += 1
         letters.update(map(chr, range(ord(low), ord(high) + 1)))
         if low > high:
             return _ANY

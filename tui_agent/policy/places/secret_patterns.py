@@ -43,8 +43,8 @@ class SecretPatterns:
 def _can_match(parts: Sequence[str], path: Sequence[str]) -> bool:
     """Return True if a pattern matches a path. A pattern whose first name has only `*` and `?` matches nothing."""
     *folders, last = path
-    found = len(parts) == len(path) and bool(parts[0].strip("*?"))
-    return found and all(map(names_overlap, parts, (*folders, last.replace("*", _ANY))))
+    is_alike = len(parts) == len(path) and bool(parts[0].strip("*?"))
+    return is_alike and all(map(names_overlap, parts, (*folders, last.replace("*", _ANY))))
 
 
 @lru_cache(maxsize=4096)
@@ -75,5 +75,5 @@ def _has_enough_letters(pattern: str, letters: str, name: str) -> bool:
 
 def _plain_letters(pattern: str) -> str:
     """Return the literal letters of a shell pattern. A class with one letter becomes this letter."""
-    plain = _CLASS.sub(lambda found: found[0][1] if len(found[0]) == 3 else "", pattern)
+    plain = _CLASS.sub(lambda match: match[0][1] if len(match[0]) == 3 else "", pattern)
     return plain.replace("*", "").replace("?", "")

@@ -197,8 +197,8 @@ def fits_host(pattern: str, host: str, *, certain: bool = True) -> bool:
 
     A text that names no host (`user@host`, a NUL) matches nothing. `certain`: see `HostPattern.fits`.
     """
-    found = read_host(host)
-    return found is not None and parse_pattern(pattern).fits(found, certain=certain)
+    address = read_host(host)
+    return address is not None and parse_pattern(pattern).fits(address, certain=certain)
 
 
 def fits_tool(pattern: str, tool: str) -> bool:

@@ -71,8 +71,8 @@ class HostPattern:
         """
         if self.port is not None and self.port != host.port and (certain or host.port is not None):
             return False
-        found = [self._fits_name(name) for name in host.names]
-        return all(found) if certain else any(found)
+        matches = [self._fits_name(name) for name in host.names]
+        return all(matches) if certain else any(matches)
 
     def _fits_name(self, name: str) -> bool:
         if self.network is not None:
@@ -86,11 +86,11 @@ class HostPattern:
 @lru_cache(maxsize=512)
 def read_host(text: str) -> Host | None:
     """Parse a host with an optional port; return None for a text that cannot be a host."""
-    found = _WITH_PORT.fullmatch(text)
-    port = int(found[3]) if found is not None and found[3] else None
-    if found is None or (port is not None and not 0 < port < 65536):
+    match = _WITH_PORT.fullmatch(text)
+    port = int(match[3]) if match is not None and match[3] else None
+    if match is None or (port is not None and not 0 < port < 65536):
         return None
-    names = frozenset(_readings(found[1] or found[2] or found[4]))
+    names = frozenset(_readings(match[1] or match[2] or match[4]))
     if not _UNSPECIFIED.isdisjoint(names):
         names |= _UNSPECIFIED | _THIS_MACHINE
     return Host(names, port) if names else None

@@ -20,12 +20,12 @@ HERE = Value(".", Certainty.KNOWN, ".")
 
 def union_names(alternatives: Iterable[Names]) -> Names:
     """Join the name patterns of several alternatives. Return None if any name is possible."""
-    found: list[str] = []
+    all_names: list[str] = []
     for names in alternatives:
         if names is None:
             return None
-        found += names
-    return tuple(dict.fromkeys(found)) or None
+        all_names += names
+    return tuple(dict.fromkeys(all_names)) or None
 
 
 def names_of_pattern(pattern: str | None, *, either_case: bool = False) -> Names:
@@ -65,8 +65,8 @@ def bound_output(starts: Sequence[Value], names: Names, *, itself: bool) -> Valu
         return None
     folder = folders.pop() if len(folders) == 1 else posixpath.commonpath(folders)
     base = Value(folder, Certainty.KNOWN, folder or ".")
-    found = names_below(base, names)
-    value = found[0] if len(found) == 1 else names_below(base, None)[0]
+    values = names_below(base, names)
+    value = values[0] if len(values) == 1 else names_below(base, None)[0]
     may_be_option = any(map(_may_be_option, starts))
     return replace(value, source=" ".join(start.source for start in starts), may_be_option=may_be_option)
 

@@ -50,8 +50,8 @@ class _Filter(ScriptScanner):
         self._before = ""
 
     def _read_piece(self) -> None:
-        found = self._expect(_TOKEN)
-        kind, text = found.lastgroup, found[0]
+        token = self._expect(_TOKEN)
+        kind, text = token.lastgroup, token[0]
         if kind == "name":
             self._read_name(text)
         elif kind == "quote":

@@ -53,11 +53,11 @@ class ScriptScanner(ABC):
 
     def _expect(self, pattern: re.Pattern[str], doubt: str = "") -> re.Match[str]:
         """Match the pattern at the current position and advance past the match; otherwise raise `UnreadError`."""
-        found = pattern.match(self._text, self._place)
-        if found is None:
+        match = pattern.match(self._text, self._place)
+        if match is None:
             raise UnreadError(doubt or self._doubt_about(self._text[self._place : self._place + 1]))
-        self._place = found.end()
-        return found
+        self._place = match.end()
+        return match
 
     def _doubt_about(self, word: str, otherwise: str = "") -> str:
         reason: str = self._words["reasons"].get(word, otherwise or self._words["unknown"])
