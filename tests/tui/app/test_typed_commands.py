@@ -169,7 +169,7 @@ async def test_help_finds_the_rows_in_which_all_words_begin_a_word() -> None:
 
 def test_a_typed_text_that_can_be_chosen_is_a_row_that_says_so() -> None:
     items = [Item("a", "anthropic/opus"), Item("s", "anthropic/sonnet")]
-    picker = Picker("Model", items, free="Use the model named")
+    picker = Picker("Model", items, typed_prefix="Use the model named")
     rows = {}
     for typed in ("son", "anthropic/", "openai/gpt-9", "opus-x"):
         picker.field.text = typed

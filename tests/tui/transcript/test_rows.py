@@ -106,8 +106,8 @@ def test_output_shows_its_last_rows_and_counts_those_before() -> None:
     assert shown[1].endswith("12 earlier lines")
     assert [line.split("│ ")[1] for line in shown[2:]] == [f"line {n}" for n in range(12, 20)]
     assert len(lines(entry, opened=True)) == 21
-    assert lines(entry, past=True) == lines(entry, opened=False)
-    assert "folded, 20 lines" in lines(entry, past=True)[0]
+    assert lines(entry, has_turn_ended=True) == lines(entry, opened=False)
+    assert "folded, 20 lines" in lines(entry, has_turn_ended=True)[0]
 
 
 def test_running_output_shows_six_rows_and_counts_what_is_no_longer_held() -> None:

@@ -136,9 +136,15 @@ def _choose_vendor(context: AppContext, back: Callable[[], None], chosen: str = 
         else:
             _open_form(context, reopen, model=value)
 
-    free = "Set up the model named"
+    typed_prefix = "Set up the model named"
     picker = open_picker(
-        context, "Set up a model", items, choose, free=free, free_address=OWN_SERVER_AT, back=back
+        context,
+        "Set up a model",
+        items,
+        choose,
+        typed_prefix=typed_prefix,
+        address_prefix=OWN_SERVER_AT,
+        back=back,
     )
     picker.chosen = next((index for index, item in enumerate(items) if item.value == chosen), 0)
 

@@ -86,19 +86,19 @@ def _edit(context: AppContext, setting: ConfigEntry, typed: str = "") -> None:
                 context.app.say(f"{setting.name} must be a number.", "warning")
             else:
                 is_saved = save_setting(context, setting.key, value)
-            if free and not is_saved:
+            if typed_prefix and not is_saved:
                 _edit(context, setting, text)
 
-    free = "" if setting.choices else f"Set {setting.name} to"
+    typed_prefix = "" if setting.choices else f"Set {setting.name} to"
     picker = open_picker(
         context,
         setting.name,
         items,
         use,
-        free=free,
+        typed_prefix=typed_prefix,
         back=lambda: edit_settings(context, "", setting.name),
     )
-    picker.is_typed_first = bool(free)
+    picker.is_typed_first = bool(typed_prefix)
     picker.field.insert(typed)
     if setting.name == "agent":
         others = [item for item in items if item.value == RESET]

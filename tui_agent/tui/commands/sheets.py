@@ -14,20 +14,27 @@ def open_picker(
     choose: Callable[[str], None],
     *,
     empty: str = "",
-    free: str = "",
-    free_address: str = "",
+    typed_prefix: str = "",
+    address_prefix: str = "",
     back: Callable[[], None] = lambda: None,
     has_filter: bool = True,
 ) -> Picker:
     """Open a list. If the user chooses an item, call `choose` with the item's value.
 
     - `empty`: text to show if the list is empty
-    - `free`: first words of a row for the typed text, e.g. `Use the model named`
-    - `free_address`: the first words of this row if the typed text is a URL
+    - `typed_prefix`: first words of a row for the typed text, e.g. `Use the model named`
+    - `address_prefix`: the first words of this row if the typed text is a URL
     - `back`: called if the user closes the list without a choice
     - `has_filter`: False if a row undoes or discards something (see `Picker`)
     """
-    picker = Picker(title, items, empty=empty, free=free, free_address=free_address, has_filter=has_filter)
+    picker = Picker(
+        title,
+        items,
+        empty=empty,
+        typed_prefix=typed_prefix,
+        address_prefix=address_prefix,
+        has_filter=has_filter,
+    )
     context.app.push_screen(picker, lambda value: back() if value is None else choose(value))
     return picker
 

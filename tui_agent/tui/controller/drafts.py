@@ -41,14 +41,14 @@ class DraftFile:
             return
         if create_folder:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        beside = self.path.with_name(self.path.name + ".new")
-        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        new_file = self.path.with_name(self.path.name + ".new")
+        handle = os.open(new_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         try:
             with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
                 file.write(text)
-            beside.replace(self.path)
+            new_file.replace(self.path)
         except OSError:
-            beside.unlink(missing_ok=True)
+            new_file.unlink(missing_ok=True)
             raise
 
 

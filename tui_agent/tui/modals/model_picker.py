@@ -31,8 +31,8 @@ def choose_model(context: AppContext, then: Callable[[str], None], *, with_actio
         items = model_items(context, loaded)
         return [item for item in items if with_actions or not item.value.startswith(ACT)]
 
-    free, free_address = "Use the model named", OWN_SERVER_AT if with_actions else ""
-    picker = Picker("Model", offered_items(()), free=free, free_address=free_address)
+    typed_prefix, address_prefix = "Use the model named", OWN_SERVER_AT if with_actions else ""
+    picker = Picker("Model", offered_items(()), typed_prefix=typed_prefix, address_prefix=address_prefix)
 
     context.app.push_screen(picker, lambda value: then(value) if value is not None else None)
 

@@ -116,8 +116,8 @@ class Picker(ChoiceSheet[str | None]):
         *,
         empty: str = "",
         preview: Callable[[str], None] | None = None,
-        free: str = "",
-        free_address: str = "",
+        typed_prefix: str = "",
+        address_prefix: str = "",
         has_filter: bool = True,
     ) -> None:
         super().__init__()
@@ -134,13 +134,13 @@ class Picker(ChoiceSheet[str | None]):
         self.items = list(items)
         self.field = Field()
         self.empty = empty
-        self.free = free
+        self.typed_prefix = typed_prefix
         """Text before the typed words, in the row for a typed value, e.g. `Use the model named`.
 
         Empty if only listed items can be chosen.
         """
-        self.free_address = free_address or free
-        """Text used instead of `free` if the user typed a URL."""
+        self.address_prefix = address_prefix or typed_prefix
+        """Text used instead of `typed_prefix` if the user typed a URL."""
         self.is_typed_first = False
         """True if the row for a typed value comes before the matching items."""
         self.total: str | None = None
@@ -181,9 +181,9 @@ class Picker(ChoiceSheet[str | None]):
                 self._marks = _pattern_of(words)
                 break
         items = [self.items[index] for _, index in sorted(scored or self._score_letters(query))]
-        if not self.free or any(item.label == query for item in items):
+        if not self.typed_prefix or any(item.label == query for item in items):
             return items
-        typed = Item(query, f"{self.free_address if is_web_address(query) else self.free} {query}")
+        typed = Item(query, f"{self.address_prefix if is_web_address(query) else self.typed_prefix} {query}")
         # A complete name is probably meant literally; a few letters, or the beginning of a name, search for a row.
         is_name = ("/" in query or ":" in query) and not any(item.label.startswith(query) for item in items)
         return [typed, *items] if self.is_typed_first or is_name else [*items, typed]
@@ -273,9 +273,9 @@ class Picker(ChoiceSheet[str | None]):
         return rows
 
     def _is_crowded(self, cells: int, label_width: int, item: Item) -> bool:
-        beside = width(_right_text(item, is_filtered=bool(self.field.text))) + 2
+        right_cells = width(_right_text(item, is_filtered=bool(self.field.text))) + 2
         room = _right_room(cells - label_width - 4, item)
-        return beside > 2 and bool(item.about) and beside > room
+        return right_cells > 2 and bool(item.about) and right_cells > room
 
     def _label_widths(self, cells: int, items: Sequence[Item]) -> dict[str, int]:
         """Return the width of the labels in each group.
@@ -290,12 +290,13 @@ class Picker(ChoiceSheet[str | None]):
         for group, members in groups.items():
             longest = max(width(clean_line(item.label)) for item in members)
             paths = [width(clean_line(item.about)) + width(item.right) for item in members if item.is_path]
-            beside = (
+            right_widths = (
                 paths
                 if paths or any(item.about for item in members)
                 else [width(item.right) for item in members]
             )
-            room = cells - max(beside) - 8 if beside else 0  # paths and texts on the right take the rest
+            # Paths and the texts on the right take the rest of the row.
+            room = cells - max(right_widths) - 8 if right_widths else 0
             widths[group] = min(longest + 3, max(12, cells // 2, room))
         return {item.group: widths[item.group if item.group in with_paths else ""] for item in items} | {
             "": widths.get("", 0)
@@ -316,17 +317,17 @@ class Picker(ChoiceSheet[str | None]):
         right = _right_text(item, is_filtered=bool(self.field.text))
         role: Role = "t2" if item.offered else "t3"
         texts, room = [item.about, item.more], cells - label_width - 4
-        beside = width(right) + 2 if right else 0
+        right_cells = width(right) + 2 if right else 0
         if item.about and (self._crowded or self._is_crowded(cells, label_width, item)):
             texts = [item.about, right, item.more]
             rest = _right_room(cells - label_width - 4, item) - 2
             is_shown = rest >= MIN_RIGHT_CELLS and not (self._crowded or pen.chosen)
             right = fit(right, rest, symbols.ellipsis) if is_shown else ""
-            beside = rest + 2 if is_shown else 0
+            right_cells = rest + 2 if is_shown else 0
         about = [item.about]
         if pen.chosen:
             texts = [clean_line(text) for text in texts if text]
-            about = [row for text in texts for row in wrap(text, max(room - beside, 12))] or [""]
+            about = [row for text in texts for row in wrap(text, max(room - right_cells, 12))] or [""]
         indent = pen.part(" " * (label_width + 4))
         first = pen.line(
             cells, [*left, *self._mark_matches(pen, about[0], role)], self._mark_matches(pen, right, "t2")
@@ -355,7 +356,7 @@ class Picker(ChoiceSheet[str | None]):
 
     @property
     def open_field(self) -> Field | None:
-        return self.field if self._has_filter and (self.items or self.free) else None
+        return self.field if self._has_filter and (self.items or self.typed_prefix) else None
 
     def on_edit(self) -> None:
         self.chosen = 0

@@ -159,10 +159,10 @@ class TrustSheet(ChoiceSheet[Answer | None]):
         used = cells(first)
         style = pen.style("error" if entry.file and entry.file.fault else "t2")
         name_width = min(max(width(other.name) for other in self.entries) + 2, max(20, room // 2))
-        beside = room - used - name_width
-        if width(entry.name) < name_width and beside >= _MIN_EFFECT_CELLS:
+        about_room = room - used - name_width
+        if width(entry.name) < name_width and about_room >= _MIN_EFFECT_CELLS:
             name = pen.part(entry.name.ljust(name_width), bold=pen.chosen)
-            return pen.hanging_rows(room, [*first, name], wrap(entry.about, beside), style)
+            return pen.hanging_rows(room, [*first, name], wrap(entry.about, about_room), style)
         names = wrap(entry.name, room - used)
         rows = pen.hanging_rows(room, first, names, pen.style(bold=pen.chosen))
         indent = pen.part(" " * (used + 2))

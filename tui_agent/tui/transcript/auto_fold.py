@@ -41,7 +41,7 @@ class Slot:
     """True if the user opened the entry, False if the user folded it, otherwise None."""
     start: int | None = None
     """Number of the first line to show of an opened, very long entry; None for the default."""
-    past: bool = False
+    has_turn_ended: bool = False
     """True once the entry's turn has ended."""
     active: bool = False
     """True while the cursor or the mouse is on the entry."""
@@ -95,7 +95,7 @@ class AutoFold:
                 start, self._turn = index, entry.turn
         self._turn_start = start
         for slot in self._layout.slots[start:count]:
-            slot.past, slot.group = False, -1
+            slot.has_turn_ended, slot.group = False, -1
         self._layout.touch(*range(start, count))
 
     def note_entry(self, index: int) -> None:
@@ -185,8 +185,8 @@ class AutoFold:
             else:
                 self._group(run)
                 run = []
-            if index < end and not slot.past and index not in self.deferred:
-                slot.past = True
+            if index < end and not slot.has_turn_ended and index not in self.deferred:
+                slot.has_turn_ended = True
                 if isinstance(entry, ToolEntry) and not quiet:
                     self._layout.touch(index)
 

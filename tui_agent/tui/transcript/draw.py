@@ -47,14 +47,14 @@ class DisplayState:
     """The state for drawing an entry, besides the entry and the look.
 
     - `opened`: True if the user opened the entry, False if the user folded it, otherwise None
-    - `past`: True if the entry's turn has ended
+    - `has_turn_ended`: True if the entry's turn has ended
     - `active`: True if the cursor or the mouse is on the entry
     - `now`: the time in seconds
     - `start`: number of the line shown first in a long opened entry; None for the default
     """
 
     opened: bool | None = None
-    past: bool = False
+    has_turn_ended: bool = False
     active: bool = False
     now: float = 0.0
     start: int | None = None
@@ -78,7 +78,13 @@ def draw(
             if is_hidden(entry, state.now):
                 return []
             return tool_rows(
-                entry, look, read, opened=state.opened, past=state.past, now=state.now, start=state.start
+                entry,
+                look,
+                read,
+                opened=state.opened,
+                has_turn_ended=state.has_turn_ended,
+                now=state.now,
+                start=state.start,
             )
         case NoticeEntry():
             return notice_rows(entry, look, read, opened=state.opened, start=state.start)
@@ -152,7 +158,7 @@ def is_open(entry: Entry, state: DisplayState) -> bool:
         return state.opened
     match entry:
         case ToolEntry():
-            return is_open_by_default(entry, state.past)
+            return is_open_by_default(entry, state.has_turn_ended)
         case ReasoningEntry():
             return entry.streaming
         case NoticeEntry():

@@ -168,7 +168,7 @@ class Layout:
 
     def display_state(self, index: int) -> DisplayState:
         slot = self.slots[index]
-        return DisplayState(slot.opened, slot.past, slot.active, self.now(), slot.start)
+        return DisplayState(slot.opened, slot.has_turn_ended, slot.active, self.now(), slot.start)
 
     def set_entries(
         self, entries: Sequence[Entry], changed: Iterable[int], in_view: Iterable[int] = ()

@@ -86,10 +86,10 @@ def is_hidden(entry: ToolEntry, now: float) -> bool:
     return entry.is_question or is_too_young(entry, now)
 
 
-def is_open_by_default(entry: ToolEntry, past: bool) -> bool:
+def is_open_by_default(entry: ToolEntry, has_turn_ended: bool) -> bool:
     """Return True if the body is shown by default.
 
-    `past`: True if the call's turn has ended.
+    `has_turn_ended`: True if the call's turn has ended.
     """
     if entry.state != "done":
         return entry.state != "queued"
@@ -98,7 +98,7 @@ def is_open_by_default(entry: ToolEntry, past: bool) -> bool:
     diffs = _diffs(entry.blocks)
     if diffs:
         return sum(_diff_lines(block) for block in diffs) <= DIFF_ROWS
-    return is_subtask(entry) or not past
+    return is_subtask(entry) or not has_turn_ended
 
 
 def is_subtask(entry: ToolEntry) -> bool:
@@ -112,7 +112,7 @@ def tool_rows(
     read: Reader,
     *,
     opened: bool | None,
-    past: bool,
+    has_turn_ended: bool,
     now: float,
     start: int | None = None,
 ) -> list[Row]:
@@ -121,7 +121,7 @@ def tool_rows(
     - `opened`: True if the user unfolded the call, False if the user folded it, otherwise None
     - `start`: number of the first line to show of a very long output; None for the default
     """
-    is_shown = is_open_by_default(entry, past) if opened is None else opened
+    is_shown = is_open_by_default(entry, has_turn_ended) if opened is None else opened
     body = Body(
         look,
         read,

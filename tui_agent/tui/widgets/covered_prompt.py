@@ -56,7 +56,7 @@ class CoveredPrompt:
         self._editor = editor
         self.stop = stop
         self.is_typing = is_typing
-        self._held: list[events.Key] = []
+        self._held_keys: list[events.Key] = []
         self.was_sent = False
         """True if the newest key, or a call of `send`, sent the message."""
 
@@ -96,9 +96,9 @@ class CoveredPrompt:
         `sends`: True if this key sends the message.
         """
         self.was_sent = sends
-        for key in (*self._held, event):
+        for key in (*self._held_keys, event):
             self._editor.post_message(events.Key(key.key, key.character))
-        self._held.clear()
+        self._held_keys.clear()
 
     def hold_key(self, event: events.Key) -> bool:
         """Keep a letter that the question did not use, if the user seems to be writing a message.
@@ -108,10 +108,10 @@ class CoveredPrompt:
         # A single letter is never passed on, because it can be meant as an answer.
         if not (self.is_typing and event.is_printable):
             return False
-        if self._held:
+        if self._held_keys:
             self.type_key(event)
             return True
-        self._held.append(event)
+        self._held_keys.append(event)
         return False
 
 

@@ -39,14 +39,14 @@ class CompareColumns(NamedTuple):
 
     - `labels`: the column where the labels begin
     - `left`, `right`: the columns where the sessions' values begin; `right` is 0 if only one session is visible
-    - `beside`: the column for a second text in the same row; 0 if the second text goes in the next row
+    - `second_column`: the column for a second text in the same row; 0 if the second text goes in the next row
     """
 
     width: int
     labels: int
     left: int
     right: int
-    beside: int
+    second_column: int
 
     @property
     def both(self) -> bool:
@@ -55,8 +55,8 @@ class CompareColumns(NamedTuple):
 
     @property
     def texts(self) -> int:
-        """The width in cells of the first text in a row. If `beside` is 0, it is the row's only text."""
-        return (self.beside or self.width) - MARGIN - self.labels
+        """The width in cells of the first text in a row. If `second_column` is 0, it is the row's only text."""
+        return (self.second_column or self.width) - MARGIN - self.labels
 
     def room(self, right: bool) -> int:
         """Return the width in cells of the numbers in the right or left column."""

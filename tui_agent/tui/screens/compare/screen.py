@@ -225,7 +225,7 @@ class ComparisonBody:
     def rows(self, file: int) -> list[Strip]:
         """Draw all rows of the lower part; `file` is the index of the differing file to show."""
         empty = blank_strip(self._columns.width, self.fill)
-        answers = self._title("Answers" if self._columns.beside else "Answer")
+        answers = self._title("Answers" if self._columns.second_column else "Answer")
         return [
             *self._draw_file(file),
             *(empty, answers, *self._draw_sides(self._draw_answer)),
@@ -242,10 +242,10 @@ class ComparisonBody:
     def _draw_sides(self, draw: Callable[[int], Sequence[Strip]]) -> list[Strip]:
         columns = self._columns
         indent = blank_strip(columns.labels, self.fill)
-        if not columns.beside:
+        if not columns.second_column:
             return [self._join(indent, strip) for strip in draw(self._chosen)]
         empty = [blank_strip(self._room(side), self.fill) for side in (0, 1)]
-        gap = blank_strip(columns.beside - columns.labels - columns.texts, self.fill)
+        gap = blank_strip(columns.second_column - columns.labels - columns.texts, self.fill)
         return [
             self._join(indent, left or empty[0], gap, right or empty[1])
             for left, right in zip_longest(draw(0), draw(1))
@@ -256,7 +256,9 @@ class ComparisonBody:
 
     def _room(self, side: int) -> int:
         columns = self._columns
-        return columns.width - MARGIN - columns.beside if side and columns.beside else columns.texts
+        if side and columns.second_column:
+            return columns.width - MARGIN - columns.second_column
+        return columns.texts
 
     def _wrap(self, text: str, role: Role, side: int) -> list[Strip]:
         room = self._room(side)
@@ -272,7 +274,7 @@ class ComparisonBody:
             none = row(columns.width, [(words, self._style("t3"))], fill=self.fill)
             return [self._title("Where they differ"), none]
         file = files[number]
-        count = f"{number + 1} of {len(files)}" + (" files" if columns.beside else "")
+        count = f"{number + 1} of {len(files)}" + (" files" if columns.second_column else "")
         room = columns.width - columns.labels - len("Where they differ") - len(count) - 9
         path = self._shorten_path(file.path, room)
         name = [(f"{path}   ", self._style("t2"))] if width(path) <= room else []
