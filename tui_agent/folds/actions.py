@@ -346,9 +346,7 @@ def list_history(records: Iterable[Record], first: int = 0, last: int | None = N
     return [entry for entry in fold.entries if entry.seq >= first]
 
 
-def build_tool_calls(
-    requested: Sequence[AnyAction], todo: Sequence[TodoItem] = ()
-) -> tuple[ToolCallPart, ...]:
+def build_tool_calls(requested: Sequence[AnyAction], todo: Sequence[TodoItem]) -> tuple[ToolCallPart, ...]:
     """Convert actions to tool calls, without call ids. Messages and actions that end the task are left out.
 
     `todo`: the current todo list.

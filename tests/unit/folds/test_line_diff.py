@@ -1,8 +1,19 @@
+"""Differences of two texts, their hunks, and the undoing of one hunk in a text that may have changed since."""
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.folds.text import line_diff as module
-from tui_agent.folds.text.line_diff import count_changes, diff_lines, find_changes
+from tui_agent.folds.text.line_diff import (
+    count_changes,
+    diff_lines,
+    find_changes,
+    first_line,
+    hunk_sides,
+    revert_hunk,
+    split_hunks,
+)
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "    x = 1", "\r"]), max_size=12)
 TEXTS = st.builds(lambda lines, end: "\n".join(lines) + end, LINES, st.sampled_from(["", "\n"]))
@@ -73,3 +84,85 @@ def apply_hunks(old: list[str], text: str) -> list[str]:
         if line[0] in " +":
             out.append(line[1:])
     return out + old[at:]
+
+
+OLD = "".join(f"line {number}\n" for number in range(1, 31))
+NEW = OLD.replace("line 3\n", "LINE 3\n").replace("line 20\n", "LINE 20\nmore\n")
+
+
+def hunks_of(before: str, after: str) -> list[str]:
+    """The hunks of the diff between two texts."""
+    return split_hunks(diff_lines(before, after).text)
+
+
+def test_a_diff_is_split_into_its_hunks_with_their_lines() -> None:
+    first, second = hunks_of(OLD, NEW)
+    assert (first_line(first), first_line(second)) == (1, 17)
+    assert hunk_sides(second) == (
+        [f"line {number}" for number in range(17, 24)],
+        ["line 17", "line 18", "line 19", "LINE 20", "more", "line 21", "line 22", "line 23"],
+    )
+    assert split_hunks("") == []
+
+
+def test_one_hunk_is_reverted_and_the_other_stays() -> None:
+    first, second = hunks_of(OLD, NEW)
+    assert revert_hunk(NEW, first) == OLD.replace("line 20\n", "LINE 20\nmore\n")
+    assert revert_hunk(NEW, second) == OLD.replace("line 3\n", "LINE 3\n")
+
+
+def test_a_hunk_is_found_where_lines_above_it_moved_it() -> None:
+    _, second = hunks_of(OLD, NEW)
+    moved = "new first line\n" + NEW
+    assert revert_hunk(moved, second) == "new first line\n" + OLD.replace("line 3\n", "LINE 3\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        NEW.replace("more\n", "mine\n"),
+        NEW.replace("line 18\n", "my context\n"),
+        "",
+        "x\n" + NEW + NEW,
+    ],
+    ids=["its lines changed", "its context changed", "empty", "two other places"],
+)
+def test_a_hunk_whose_lines_changed_or_are_in_two_other_places_is_not_reverted(text: str) -> None:
+    assert revert_hunk(text, hunks_of(OLD, NEW)[1]) is None
+
+
+def test_a_missing_last_newline_comes_and_goes_with_its_hunk() -> None:
+    (hunk,) = hunks_of("a\nb", "a\nc\n")
+    assert revert_hunk("a\nc\n", hunk) == "a\nb"
+    assert revert_hunk("a\nc\nd\n", hunk) is None, "the old last line would be in the middle"
+    (hunk,) = hunks_of("a\nb\n", "a\nb")
+    assert revert_hunk("a\nb", hunk) == "a\nb\n"
+
+
+def test_a_created_file_becomes_empty_and_an_emptied_one_full() -> None:
+    assert revert_hunk("a\nb\n", hunks_of("", "a\nb\n")[0]) == ""
+    assert revert_hunk("", hunks_of("a\nb\n", "")[0]) == "a\nb\n"
+    assert revert_hunk("mine\n", hunks_of("a\nb\n", "")[0]) is None
+
+
+def test_carriage_returns_and_lines_that_look_like_heads_are_lines_like_others() -> None:
+    before, after = "a\r\n@@ -1 +1 @@\r\nc\r\n", "a\r\n@@ -1 +1 @@\r\nd\r\n"
+    (hunk,) = hunks_of(before, after)
+    assert revert_hunk(after, hunk) == before
+
+
+LINES = st.lists(
+    st.sampled_from(["a", "b", "c", "", "@@ -1 +1 @@", "\\ No newline at end of file"]), max_size=30
+)
+
+
+@given(LINES, LINES, st.booleans(), st.booleans())
+def test_reverting_every_hunk_from_the_last_one_gives_the_old_text(
+    old: list[str], new: list[str], ends: bool, also: bool
+) -> None:
+    before, after = "\n".join(old) + "\n" * ends, "\n".join(new) + "\n" * also
+    text: str | None = after
+    for hunk in reversed(hunks_of(before, after)):
+        assert text is not None
+        text = revert_hunk(text, hunk)
+    assert text == before

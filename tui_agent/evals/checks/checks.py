@@ -61,21 +61,27 @@ def count_tests(output: str) -> tuple[int, int]:
     return (int(last[1]) if last[1] else int(last[2]) - failed), failed
 
 
-async def run_tests(case: Case, env: Environment, ended: Collection[str] = ()) -> tuple[TestFinished, ...]:
+async def run_tests(
+    case: Case, env: Environment, ended_commands: Collection[str] = ()
+) -> tuple[TestFinished, ...]:
     """Run the case's test command in the environment's folder, once for each test path of the case.
 
-    `ended`: test commands that did not hang before the agent acted. If such a command hangs now, its tests failed.
+    `ended_commands`: test commands that did not hang before the agent acted. If such a command hangs now, its tests failed.
     """
-    return tuple([await _run_test(command, case, env, ended) for command in case.test_commands])
+    return tuple([await _run_test(command, case, env, ended_commands) for command in case.test_commands])
 
 
-async def _run_test(command: str, case: Case, env: Environment, ended: Collection[str]) -> TestFinished:
+async def _run_test(
+    command: str, case: Case, env: Environment, ended_commands: Collection[str]
+) -> TestFinished:
     result = await _run(env, command, case.test_timeout_seconds, {}, unsandboxed=False)
     output = _text(result)
     fault = _describe_failure(result, case.test_timeout_seconds)
     fault = fault or _describe_lost_verdict(result, Path(env.root), case, of_verifier=False)
     failures = () if result.exit_code == 0 else (fault or output[-2_000:],)
-    status = HANG_STATUS if _hangs_now(result, command, ended) else None if fault else result.exit_code
+    status = (
+        HANG_STATUS if _hangs_now(result, command, ended_commands) else None if fault else result.exit_code
+    )
     passed, failed = count_tests(output)
     return TestFinished(
         framework="",
@@ -88,8 +94,8 @@ async def _run_test(command: str, case: Case, env: Environment, ended: Collectio
     )
 
 
-def _hangs_now(result: ExecResult, command: str, ended: Collection[str]) -> bool:
-    return result.outcome == "timeout" and command in ended
+def _hangs_now(result: ExecResult, command: str, ended_commands: Collection[str]) -> bool:
+    return result.outcome == "timeout" and command in ended_commands
 
 
 def describe_hang(test: TestFinished) -> str:
@@ -99,12 +105,12 @@ def describe_hang(test: TestFinished) -> str:
 
 
 async def run_harbor_tests(
-    case: Case, env: Environment, tests: Path, logs: Path, ended: Collection[str] = ()
+    case: Case, env: Environment, tests: Path, logs: Path, ended_commands: Collection[str] = ()
 ) -> tuple[TestFinished, VerifierFinished]:
     """Run a task's `bash /tests/test.sh` in its working directory, and read the reward file in `logs`.
 
     - `tests`: a copy of the task's tests. The script can change it.
-    - `ended`: see `run_tests`.
+    - `ended_commands`: see `run_tests`.
     """
     assert case.harbor is not None
     rewards = logs / "verifier"
@@ -115,7 +121,7 @@ async def run_harbor_tests(
     result = await _run(env, script, case.test_timeout_seconds, {"VERIFIER_LOGS_DIR": "/logs/verifier"})
     fault = _describe_failure(result, case.test_timeout_seconds)
     reward, reason = (0.0, fault) if fault else read_reward(rewards)
-    hangs_now = _hangs_now(result, HARBOR_COMMAND, ended)
+    hangs_now = _hangs_now(result, HARBOR_COMMAND, ended_commands)
     test = TestFinished(
         framework="",
         command=HARBOR_COMMAND,

@@ -124,7 +124,7 @@ class Checker:
         self._functions = functions
         self.image: CaseImage | None = None
         """The image for tests and verifier commands; None if they run on this machine."""
-        self.ended: frozenset[str] = frozenset()
+        self.ended_commands: frozenset[str] = frozenset()
         """Test commands that ended by themselves before the agent acted."""
 
     async def check(
@@ -161,7 +161,7 @@ class Checker:
                 verifier = await self._verify_fixture(workspace)
         finally:
             shutil.rmtree(self._folder / FIXTURE_CHECK, ignore_errors=True)
-        self.ended = frozenset(test.command for test in tests if test.exit_code is not None)
+        self.ended_commands = frozenset(test.command for test in tests if test.exit_code is not None)
         return CheckResults(tests, verifier, decides_by_reward=self._case.harbor is not None)
 
     async def _verify_fixture(self, workspace: Path) -> VerifierFinished | None:
@@ -185,7 +185,7 @@ class Checker:
             if not case.test_command:
                 return (), None
             async with self.copy(workspace, name) as env:
-                return await run_tests(case, env, self.ended), None
+                return await run_tests(case, env, self.ended_commands), None
         logs = self._folder / (LOGS if name == CHECKED else f"{name}/{LOGS}")
         logs.mkdir(parents=True, exist_ok=True)
         # A test script can change files and rights in /tests, for example to hide the answers from tested programs.
@@ -194,7 +194,7 @@ class Checker:
         await to_thread.run_sync(copy_tests, case.folder / case.harbor.tests, tests)
         try:
             async with self.copy(workspace, name, {tests: "/tests", logs: "/logs"}) as env:
-                test, verifier = await run_harbor_tests(case, env, tests, logs, self.ended)
+                test, verifier = await run_harbor_tests(case, env, tests, logs, self.ended_commands)
                 return (test,), verifier
         finally:
             await to_thread.run_sync(shutil.rmtree, tests, True)

@@ -284,7 +284,7 @@ def describe_fault(error: OSError | ValidationError) -> str:
     return f"{field}: {first['msg']}" if field else first["msg"]
 
 
-def single_arm(model: str, effort: Effort | None, agent: str = "") -> Arm:
+def single_arm(model: str, effort: Effort | None, agent: str) -> Arm:
     """Return the only arm of a run with one configuration."""
     return Arm(
         name=_arm_name(agent, model or ("" if agent else "default"), effort),

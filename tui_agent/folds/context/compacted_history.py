@@ -269,7 +269,7 @@ def call_ids(messages: Iterable[Message]) -> set[CallId]:
     return set(calls_by_id(messages))
 
 
-def drop_unpaired_calls(messages: Sequence[Message], open_calls: Collection[CallId] = ()) -> list[Message]:
+def drop_unpaired_calls(messages: Sequence[Message], open_calls: Collection[CallId]) -> list[Message]:
     """Return the messages without unpaired calls and results.
 
     A call needs its result, and a result needs its call. Calls in `open_calls` stay.

@@ -131,7 +131,7 @@ STABLE_SECTIONS = frozenset(
 _SECTIONS_WITHOUT_MESSAGES = STABLE_SECTIONS | {SECTION_LABELS["working_memory"]}
 
 
-def compaction_threshold(window: int, answer: int, share: float = COMPACT_FRACTION) -> float:
+def compaction_threshold(window: int, answer: int, share: float) -> float:
     """Return the number of tokens at which old turns are summarised.
 
     The number is `share` of the window, or less to leave room for an answer of `answer` tokens.

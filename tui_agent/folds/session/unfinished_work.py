@@ -25,7 +25,7 @@ def unfinished_status(call: OpenCall, *, crashed: bool) -> ToolStatus:
 
 
 def ends_after_crash(
-    state: SessionStateView, detail: str = PROGRAM_ENDED
+    state: SessionStateView, detail: str
 ) -> list[ToolFinished | UserShellFinished | TurnFinished]:
     """Return the events that end the calls, the turn and the user's command after a crash.
 
