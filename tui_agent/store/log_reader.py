@@ -47,7 +47,7 @@ _LIFECYCLE = (
 _MARKS = (
     b'"payload":{"kind":"session.head_moved"',
     b'"payload":{"kind":"user.message"',
-    b'"is_continuation":true',
+    b'"payload":{"kind":"turn.started"',
     b'"payload":{"kind":"checkpoint.taken"',
     b'"payload":{"kind":"checkpoint.restored"',
 )
@@ -143,10 +143,10 @@ def read_marks(folder: Path) -> list[Record]:
 
 
 def _is_mark(record: Record) -> bool:
-    payload = record.payload
-    if isinstance(payload, TurnStarted):
-        return payload.is_continuation
-    return isinstance(payload, SessionHeadMoved | UserMessageReceived | CheckpointTaken | CheckpointRestored)
+    return isinstance(
+        record.payload,
+        SessionHeadMoved | UserMessageReceived | TurnStarted | CheckpointTaken | CheckpointRestored,
+    )
 
 
 def read_stored_lines(folder: Path, after: int = -1) -> Iterator[tuple[int, str]]:
