@@ -2,8 +2,10 @@
 
 import gc
 import os
+import sys
 from collections.abc import Callable, Generator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +27,8 @@ CALLERS_OWN = (
 )
 for name in [name for name in os.environ if name.startswith(CALLERS_OWN)]:
     del os.environ[name]
+# Commands of tests find `python` and `pytest` as in an activated virtual environment.
+os.environ["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)))
 # Servers that tests start are on this machine, where the caller's proxy does not find them.
 for name in ("no_proxy", "NO_PROXY"):
     os.environ[name] = ",".join(filter(None, (os.environ.get(name), "127.0.0.1,localhost")))

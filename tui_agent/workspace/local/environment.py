@@ -320,9 +320,13 @@ class LocalEnvironment(WorkspaceFiles):
 
 
 def _search_path(base: Mapping[str, str]) -> str:
-    """Return `PATH` without relative entries, with the folder of this Python interpreter added last."""
+    """Return `PATH` without relative entries.
+
+    The folder of the Python that runs tui-agent is in it only if the user put it there. Otherwise `python` or `pytest`
+    would test the project with the packages of tui-agent.
+    """
     entries = [entry for entry in base.get("PATH", os.defpath).split(os.pathsep) if entry.startswith("/")]
-    return os.pathsep.join([*entries, str(Path(sys.executable).parent)])
+    return os.pathsep.join(entries) or os.defpath  # an empty PATH means the working folder
 
 
 def _find_executable(name: str, env: Mapping[str, str], workspace: Path) -> str:
@@ -331,16 +335,9 @@ def _find_executable(name: str, env: Mapping[str, str], workspace: Path) -> str:
     if name in OWN_PROGRAMS:
         return find_program(name, workspace, env) or OWN_PROGRAMS[name]
     path = shutil.which(name, path=env.get("PATH"))
-    if path is None and _is_python(name):
-        return sys.executable
+    if path is None and name == "python":
+        path = shutil.which("python3", path=env.get("PATH"))  # Debian has only this name
     return path or name
-
-
-def _is_python(name: str) -> bool:
-    if not name.startswith("python"):
-        return False
-    version = name.removeprefix("python")
-    return version in ("", "3") or (version.startswith("3.") and version[2:].isdigit())
 
 
 def _find_carriers(marker: bytes) -> Iterator[int]:

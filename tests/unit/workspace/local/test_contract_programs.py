@@ -2,9 +2,9 @@
 
 import os
 import sys
+from pathlib import Path
 
 import anyio
-import pytest
 
 from tests.unit.workspace.local.contract import PYTHON, Sink, digest, shell
 from tests.unit.workspace.local.contract import env as env  # each environment in turn
@@ -67,12 +67,34 @@ async def test_programs_form_their_output_for_the_width_that_was_told(tmp_path):
     assert (await env.exec(look, lambda data: None)).output == b"114\n"
 
 
-@pytest.mark.parametrize("name", ["python", "python3", "python3.11"])
-async def test_a_bare_python_is_this_one_where_the_system_has_none(tmp_path, name):
-    env = LocalEnvironment(tmp_path, environ={"PATH": "/nowhere"})
-    code = "import sys; print(sys.version_info[:2], sys.prefix)"
-    result = await env.exec(ExecSpec(argv=(name, "-c", code)), lambda data: None)
-    assert result.output.decode().strip() == f"{sys.version_info[:2]} {sys.prefix}"
+async def test_programs_beside_the_python_of_tui_agent_are_found_only_by_the_users_own_path(tmp_path):
+    own = Path(sys.executable).parent
+    script = ExecSpec(script="command -v python python3 pip pytest; echo end")
+    bare = LocalEnvironment(tmp_path, environ={"PATH": "/nowhere"})
+    assert (await bare.exec(script, lambda data: None)).output == b"end\n"
+    for name in ("python", "python3", "pytest"):
+        assert (await bare.exec(ExecSpec(argv=(name, "--version")), lambda data: None)).outcome == "not_found"
+    users = LocalEnvironment(tmp_path, environ={"PATH": f"/nowhere:{own}"})
+    assert (await users.exec(script, lambda data: None)).output.decode().startswith(f"{own}/python\n")
+
+
+async def test_where_python_has_only_the_name_python3_a_tool_starts_this_one(tmp_path):
+    python = tmp_path / "bin/python3"
+    python.parent.mkdir()
+    python.write_text("#!/bin/sh\necho machine\n")
+    python.chmod(0o755)
+    env = LocalEnvironment(tmp_path, environ={"PATH": str(python.parent)})
+    result = await env.exec(ExecSpec(argv=("python", "-m", "pytest")), lambda data: None)
+    assert result.output == b"machine\n"
+
+
+async def test_a_path_of_relative_folders_finds_no_program_of_the_workspace(tmp_path):
+    program = tmp_path / "planted"
+    program.write_text("#!/bin/sh\necho planted\n")
+    program.chmod(0o755)
+    for path in (".", "", "bin:."):
+        env = LocalEnvironment(tmp_path, environ={"PATH": path})
+        assert (await env.exec(ExecSpec(script="command -v planted"), lambda data: None)).output == b""
 
 
 async def test_a_program_reads_what_it_is_given_and_then_the_end(env):
