@@ -77,7 +77,7 @@ def _environment(found: detection.SandboxSupport, folder: str, covered: int) -> 
         str(root),
         str(Path.home()),
         guarded.hidden,
-        read_only=guarded.kept,
+        read_only=guarded.read_only,
         absent=guarded.absent,
         is_secret=may_hold_secrets,
     )

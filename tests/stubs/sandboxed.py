@@ -59,7 +59,7 @@ def confinement(
         root=str(root),
         home=str(home),
         hidden=guarded.hidden,
-        read_only=guarded.kept,
+        read_only=guarded.read_only,
         absent=guarded.absent,
         renamed=guarded.renamed,
         guarded_folders=guarded.trees,

@@ -184,7 +184,7 @@ def build_confinement(base: StartupContext, workspace: Path) -> Confinement:
         root=os.path.realpath(workspace),
         home=home,
         hidden=(*guarded.hidden, str(paths.secrets), str(paths.mcp_logins), *map(str, _private_paths(base))),
-        read_only=guarded.kept,
+        read_only=guarded.read_only,
         absent=guarded.absent,
         renamed=guarded.renamed,
         own_folders=own_folders,

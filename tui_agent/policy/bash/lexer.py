@@ -81,8 +81,10 @@ class WordReader:
             raise cursor.refusal(f"`{sign[0]}` is not allowed in a command's name", start)
         if cursor.character in ("<", ">") and (source[-1:] == "}" or source.isdigit()):
             raise cursor.refusal("bash may read the word before a redirection as a file descriptor")
-        kept = variants if len(variants) == 1 else filter(None, variants)
-        return tuple(syntax.Word(source, start, self._check_tildes(pieces, start)) for pieces in kept)
+        nonempty_variants = variants if len(variants) == 1 else filter(None, variants)
+        return tuple(
+            syntax.Word(source, start, self._check_tildes(pieces, start)) for pieces in nonempty_variants
+        )
 
     def at_process_output(self) -> bool:
         """Return True if a process substitution `<(…)` comes next, after any blanks."""

@@ -64,9 +64,11 @@ def make_entry(name: str, place: str, table: Table, base: Entry | None) -> Entry
         raise faults[0]
     options = _collect_options(program)
     _check_operands(program)
-    kept = {key: value for key, value in keys.items() if key not in _INHERITED_APART}
+    inherited_keys = {key: value for key, value in keys.items() if key not in _INHERITED_APART}
     family = (name, *(() if base is None else base.family))
-    return Entry(name, place, program, {**({} if base is None else base.options), **options}, family, kept)
+    return Entry(
+        name, place, program, {**({} if base is None else base.options), **options}, family, inherited_keys
+    )
 
 
 def validate(table: Table) -> tuple[Program | None, list[TableFault]]:

@@ -110,6 +110,7 @@ class CallJudge:
             return Judgement("deny", "guard.host", f"it is not certain which host {host[:80]!r} means")
         rules = self._rules.rules_for_host(host)
         allowed = first_judgement(rules, "allow")
+        # Local servers and the metadata services of clouds often need no login, so a careless yes would be enough.
         if allowed is None and is_private_host(parsed):
             why = f"{host} is this machine or in a private network; only a rule in policy.toml can allow this: `allow connect {host}`"
             return Judgement("deny", "network.private", why)

@@ -85,9 +85,11 @@ class CommandJudge:
             if judgement.verdict == "deny" or judgement.is_rule
         ]
         stops = [judgement for judgement in stops if judgement.verdict != "allow"]
+        # Nothing lifts a denial, so the rest of the line need not be judged.
         if any(judgement.verdict == "deny" for judgement in stops):
             return stops
         allowed = first_judgement(exact, "allow") if self.profile.hears_allow_rules else None
+        # The user knows exactly this line, so doubts about its parts do not matter.
         if allowed is not None:
             return [allowed, *stops]
         stops += self._judge_unsupported_syntax(line) if line.refusal else ()
@@ -240,6 +242,7 @@ class CommandJudge:
         uncertain = any(doubt.hides_command or doubt.name in _UNCERTAIN for doubt in command.doubts)
         beyond = BEYOND_SANDBOX & command.effects
         if _only_removes(command) and command.files and all(map(self._is_own, command.files)):
+            # Nobody else has the sandbox's own temporary files.
             beyond -= {Effect.DELETES}
         return not uncertain and not beyond and not command.program.downloads
 
@@ -259,6 +262,7 @@ class CommandJudge:
                 continue
             if allows(rule, command) or allows_started(rule, line, index):
                 return rule_judgement(rule)
+            # A rule `uv run pytest` must also allow the launcher `uv run`, which is a command of its own.
             if command.runs_next and allows_started(rule, line, index + 1):
                 return rule_judgement(rule)
         return None

@@ -20,7 +20,7 @@ from tui_agent.policy.rules.hosts import DEVICES, Host, mentioned_hosts, parse_p
 
 Words = tuple[str | None, ...]
 _GIT = "git"
-_MOST_SUFFIXES = 40
+_MAX_SUFFIX_COUNT = 40
 _BLANK = re.compile(r"\s")
 
 
@@ -49,7 +49,7 @@ def _rules_against(rules: RuleIndex, readings: Collection[Words]) -> Iterator[Ju
 def _against_text(rules: RuleIndex, text: str) -> Iterator[Judgement]:
     """Yield the judgements of `ask` and `deny` rules that match somewhere in a command line."""
     readings = loose_commands(text).commands
-    ends = {words[start:] for words in readings for start in range(min(len(words), _MOST_SUFFIXES))}
+    ends = {words[start:] for words in readings for start in range(min(len(words), _MAX_SUFFIX_COUNT))}
     yield from _rules_against(rules, [words for words in ends if words[0] is not None])
 
 
@@ -62,7 +62,7 @@ def _against_command(rules: RuleIndex, command: CommandReport, *, refused: bool)
     words = words_of(command)
     spellings = list(_spellings(words, command.name))
     if refused or not command.only_reads:  # not proven, so its later words may be a command
-        starts = range(1, min(len(words), _MOST_SUFFIXES))
+        starts = range(1, min(len(words), _MAX_SUFFIX_COUNT))
         spellings += [words[start:] for start in starts if words[start] is not None]
     yield from _rules_against(rules, spellings)
     if not command.only_reads:
@@ -85,10 +85,10 @@ def _spellings(words: Words, name: str) -> Iterator[Words]:
         yield (*parts, *words[words.index(parts[-1]) + 1 :])
     elif rest and (rest[0] or "-").startswith("-"):
         # It is not known which word after the options is the subcommand.
-        for start in range(1, min(len(rest), _MOST_SUFFIXES)):
+        for start in range(1, min(len(rest), _MAX_SUFFIX_COUNT)):
             yield (bare, *rest[start:])
     for names, meant in _same_commands().get(bare, ()):
-        for start in range(min(len(rest), _MOST_SUFFIXES)):
+        for start in range(min(len(rest), _MAX_SUFFIX_COUNT)):
             if rest[start : start + len(names)] == names:
                 yield (*meant, *rest[start + len(names) :])
 

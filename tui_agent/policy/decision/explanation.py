@@ -28,14 +28,14 @@ from tui_agent.protocol.effects import (
 )
 from tui_agent.protocol.events.policy import CommandEffect, CommandEffects
 
-_MOST_PATHS = 4
+_MAX_PATHS = 4
 _COMMAND_WIDTH = 24
 _NO_HOST = "host not known"
 _BLANKS = re.compile(r"[ \t\n]++")
 """Matches blanks in a shell command."""
 # Other space characters are part of a word and must stay visible.
 _SERIOUS = frozenset({classes.DESTRUCTIVE, classes.PRIVILEGE})
-_MOST_TEXT = 12_000
+_MAX_ROWS_CHARS = 12_000
 """Maximum length of all rows together, in characters: they are part of one event in the log."""
 _STARTS_NEXT = CommandEffect(verb="starts", target="the command below")
 _RUNS_CODE = CommandEffect(verb="runs or changes", target="code in this workspace")
@@ -60,10 +60,10 @@ def effect_rows(
     rows = list(_rows(effects, lines, new, facts))
     order = sorted(range(len(rows)), key=lambda index: _SERIOUS.isdisjoint(rows[index].classes))
     sizes = accumulate(len(rows[index].model_dump_json()) for index in order)
-    kept = {index for index, size in zip(order, sizes, strict=True) if size <= _MOST_TEXT}
-    left = [row for index, row in enumerate(rows) if index not in kept]
-    shown = tuple(rows[index] for index in sorted(kept))
-    return (*shown, _rest(left)) if left else shown
+    shown_indexes = {index for index, size in zip(order, sizes, strict=True) if size <= _MAX_ROWS_CHARS}
+    omitted_rows = [row for index, row in enumerate(rows) if index not in shown_indexes]
+    shown = tuple(rows[index] for index in sorted(shown_indexes))
+    return (*shown, _rest(omitted_rows)) if omitted_rows else shown
 
 
 def explain(lines: Lines, judgements: Sequence[Judgement]) -> tuple[str, ...]:
@@ -273,5 +273,5 @@ def _shorten(text: str, width: int = _COMMAND_WIDTH) -> str:
 
 def _join_some(names: Sequence[str]) -> str:
     unique = list(dict.fromkeys(names))
-    more = f", {len(unique) - _MOST_PATHS} more" if len(unique) > _MOST_PATHS else ""
-    return ", ".join(unique[:_MOST_PATHS]) + more
+    more = f", {len(unique) - _MAX_PATHS} more" if len(unique) > _MAX_PATHS else ""
+    return ", ".join(unique[:_MAX_PATHS]) + more

@@ -102,8 +102,8 @@ class FileJudge:
 
     def find_ruin(self, use: FileUse, location: Place) -> Judgement | None:
         """Return a denial of deleting or changing a whole home, workspace or system folder. None for any other use."""
-        whole = use.below or "**" in location.given
-        ruins = {"write": use.below and not location.inside, "move": True, "delete": whole}.get(
+        is_whole_folder = use.below or "**" in location.given
+        ruins = {"write": use.below and not location.inside, "move": True, "delete": is_whole_folder}.get(
             use.action, False
         )
         if (

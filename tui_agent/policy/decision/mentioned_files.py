@@ -96,11 +96,11 @@ def _in_value(value: Value, option: str) -> Iterator[_PathCandidate]:
     if attached is not None:
         option = attached[1] or attached[3]
         words.append(attached[2] or attached[4])
-    whole = [word for word in words if not _CODE_SIGN.search(word)]
+    undivided = [word for word in words if not _CODE_SIGN.search(word)]
     pieces = (piece for word in words for piece in (*_split_text(word), *_split_text(unquote(word))))
-    for piece in dict.fromkeys((*whole, *pieces)) if not _EXCLUDING.fullmatch(option) else ():
+    for piece in dict.fromkeys((*undivided, *pieces)) if not _EXCLUDING.fullmatch(option) else ():
         if piece and not piece.startswith("-") and len(piece) <= _MAX_PATH:
-            yield _PathCandidate(piece, option, value.certainty is Certainty.BOUNDED, piece not in whole)
+            yield _PathCandidate(piece, option, value.certainty is Certainty.BOUNDED, piece not in undivided)
 
 
 def _is_left_out(value: Value) -> bool:

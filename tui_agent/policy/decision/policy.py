@@ -90,6 +90,7 @@ class RulePolicy:
         ]
         uses = list(_uses(self._read(effects)))
         paths += [*(path for _, path in uses), *self.local_programs(effects)]
+        # The guard against ruin compares changed folders with the real home folder.
         paths += ["~" for use, _ in uses if use.action in ("write", "move", "delete")]
         fixed = self._rules(tuple(granted), None).fixed_paths if effects else ()
         return tuple(dict.fromkeys((*paths, *fixed)))
@@ -169,6 +170,7 @@ class RulePolicy:
         if index is None:
             saved = (rule for rule in self.rules if workspace is None or rule.workspace in ("", workspace))
             index = RuleIndex((*saved, *session_rules(granted)))
+            # The session's rules change seldom, so the few newest indexes are enough.
             if len(self._indexes) >= _MAX_INDEXES:
                 self._indexes.clear()
             self._indexes[granted, workspace] = index
@@ -214,6 +216,7 @@ class RulePolicy:
             reason = f"{decided.reason}, and {silent}"
             refused = Decision("deny", decided.rule_id, reason, classes, risk=decided.risk)
             return replace(refused, nobody_to_ask=silent == NOBODY, can_try_in_sandbox=may_try)
+        # The user must not overlook misleading characters behind another reason.
         shown = next((judgement for judgement in asking if judgement.is_concealed), decided)
         leaves_sandbox = not shown.is_concealed and must_leave_sandbox(lines, facts)
         if leaves_sandbox:
@@ -225,7 +228,7 @@ class RulePolicy:
         elif decided.rule_id == "guard.below":
             choices = only_once(SECRET)
         else:
-
+            # A rule is offered only if it really allows this call, so the call is judged again with the rule.
             def judge_with(rule: str) -> Judgement:
                 allowed = replace(facts, session_rules=(*facts.session_rules, rule))
                 return strongest_judgement(self._judge(tool, effects, lines, allowed)[0])

@@ -169,13 +169,13 @@ def _rule(entry: object, where: str) -> Rule:
     rule = parse_rule(f"{verdicts[0]} {entry[verdicts[0]]}", where)
     if "workspace" in entry:
         rule = replace(rule, workspace=os.path.realpath(workspace))
-    for key, wanted in (("matches", True), ("differs", False)):
+    for key, should_fit in (("matches", True), ("differs", False)):
         examples = entry.get(key, [])
         if not isinstance(examples, list):
             raise ConfigError(f"{where}: {key} must be a list of strings.")
         for example in examples:
-            if _fits(rule, str(example)) is not wanted:
-                relation = "does not match" if wanted else "matches"
+            if _fits(rule, str(example)) is not should_fit:
+                relation = "does not match" if should_fit else "matches"
                 raise ConfigError(f"{where}: `{rule.text}` {relation} its example {example!r}.")
     return rule
 

@@ -30,6 +30,7 @@ class RuleIndex:
     """The rules of a session, grouped by kind (`read`, `run` …)."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
+        # Sorted, so that the order in which rules were saved does not change which rule a reason names.
         self.rules = tuple(sorted(rules, key=lambda rule: rule.text))
         self._by_what: dict[str, list[Rule]] = {}
         for rule in self.rules:
@@ -65,6 +66,7 @@ class RuleIndex:
 
     def rules_below(self, location: Place, kinds: Sequence[What], facts: PolicyFacts) -> list[Rule]:
         """Return the `ask` and `deny` rules of these kinds for files that can lie below a folder."""
+        # `a.py` is hardly a folder, so a rule such as `**/*.lock` would only cause a needless question.
         file = _SOURCE_FILE.search(location.absolute) is not None
         if f"{facts.workspace}/".startswith(f"{location.absolute.rstrip('/')}/"):
             location = Place(location.given, location.absolute, "")

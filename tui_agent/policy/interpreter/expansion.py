@@ -66,8 +66,8 @@ class Expander:
         """Expand a word without word splitting and globbing, as bash does for an assigned value and for `<<<`."""
         parts: list[Value] = []
         for piece in word.pieces:
-            whole = syntax.Text(piece.text) if isinstance(piece, syntax.Pattern) else piece
-            _add(parts, self._value(whole, parts))
+            text = syntax.Text(piece.text) if isinstance(piece, syntax.Pattern) else piece
+            _add(parts, self._value(text, parts))
         return _join(parts, word.source)
 
     def _split(self, pieces: Iterable[syntax.Piece]) -> Iterator[list[Value]]:

@@ -42,6 +42,7 @@ _MAX_CACHED: Final = 2000
 def read_line(effect: RunEffect, catalog: Catalog) -> LineReport:
     """Interpret a command line or an argument vector. Never raises."""
     size = sum(map(len, (effect.script, *effect.argv)))
+    # Long lines are hardly repeated, and their reports are large.
     read = _read if size <= _MAX_CACHED else _read.__wrapped__
     return read(effect.script, effect.argv, catalog)
 
@@ -86,6 +87,7 @@ class _LineReader:
         if isinstance(script, Refusal):
             doubt = Doubt("syntax", script.reason, hides_command=True)
             return self._read_loosely(text, script, state.folders), UNKNOWN_INPUT, doubt
+        # The walk through the inner script must not mix its reports with those of the outer one.
         outer, self._walker.reports = self._walker.reports, []
         outcome = self._walker.walk(script, state, stdin)
         reports, self._walker.reports = tuple(self._walker.reports), outer

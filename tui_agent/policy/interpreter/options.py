@@ -150,9 +150,9 @@ class _Parser:
         """Add an option with its attached value, or with the next word as its value."""
         option, name = self.entry.options.get(spelling), self.entry.name
         if option is None:
-            whole = next((known for known in self.entry.options if known.startswith(spelling)), "")
-            is_short = whole and spelling.startswith("--") and len(spelling) > 3
-            reason = f"may be short for {whole}" if is_short else "is not known to be harmless"
+            long_name = next((known for known in self.entry.options if known.startswith(spelling)), "")
+            is_short = long_name and spelling.startswith("--") and len(spelling) > 3
+            reason = f"may be short for {long_name}" if is_short else "is not known to be harmless"
             self._doubt(f"{spelling} of {name} {reason}")
             self.options.append(ParsedOption(spelling, UNLISTED, attached))
             return
@@ -162,8 +162,8 @@ class _Parser:
         elif option.word == "required":
             word = self._next_word(spelling) if attached is None else attached
             second = self._next_word(spelling) if option.second is not None else None
-        given = any(parsed.option is option for parsed in self.options)
-        if option.word != "none" and given and not option.repeats:
+        is_repeated = any(parsed.option is option for parsed in self.options)
+        if option.word != "none" and is_repeated and not option.repeats:
             self._doubt(f"{spelling} of {name} is given twice")
         if option.word == "required" and attached and attached.may_be_empty and len(spelling) == 2:
             self._doubt(f"{attached.source} of {name} may be empty; {spelling} would then take the next word")

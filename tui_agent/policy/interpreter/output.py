@@ -50,14 +50,14 @@ def bound_output(draft: Draft, call: ParsedCall, stdin: Value) -> Value:
 
 
 def _holds_for(output: CertainOutput, call: ParsedCall) -> bool:
-    given = [
+    option_spellings = [
         {option.spelling, f"{option.spelling}={option.word.known}" if option.word else ""}
         for option in call.options
     ]
-    others = [spellings for spellings in given if spellings.isdisjoint(output.options)]
+    others = [spellings for spellings in option_spellings if spellings.isdisjoint(output.options)]
     texts = [value.known or "" for value in call.operands]
     return (
-        (len(others) < len(given) or not output.options)
+        (len(others) < len(option_spellings) or not output.options)
         and all(not spellings.isdisjoint(output.others) for spellings in others)
         and all(any(fnmatchcase(text, pattern) for pattern in output.operands or ["*"]) for text in texts)
     )

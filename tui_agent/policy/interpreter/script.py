@@ -286,8 +286,8 @@ def _read_variables(call: ParsedCall, state: State, stdin: Value) -> State:
     end = options.pop("-d", None)
     # Without -r the command itself has a doubt.
     plain = set(options) <= {"-r", "-s"} and (end is None or end.known == "")
-    whole = plain and len(call.operands) == 1 and stdin.certainty is Certainty.BOUNDED
-    line = cut_at_newlines(stdin) if whole else UNSET
+    takes_line = plain and len(call.operands) == 1 and stdin.certainty is Certainty.BOUNDED
+    line = cut_at_newlines(stdin) if takes_line else UNSET
     for name in call.operands or (known_value("REPLY"),):
         state = state.with_variable(name.known or "", line)
     return state

@@ -155,11 +155,13 @@ class Guards:
         home = facts.resolved.get("~")
         if home and _lies_below(home, posixpath.dirname(location.absolute) if starred else location.absolute):
             return True
-        whole = place(plain or ".", facts) if starred else location
+        folder = place(plain or ".", facts) if starred else location
         root = posixpath.normpath(facts.workspace)
-        if posixpath.dirname(whole.absolute) in _HOMES and not whole.inside:
+        if posixpath.dirname(folder.absolute) in _HOMES and not folder.inside:
             return True
-        return whole.relative == "" or _lies_below(root, whole.absolute) or whole.absolute in self._data.ruin
+        return (
+            folder.relative == "" or _lies_below(root, folder.absolute) or folder.absolute in self._data.ruin
+        )
 
     def _is_system(self, location: Place, facts: PolicyFacts) -> bool:
         folder = f"{location.absolute}/"
@@ -240,8 +242,8 @@ _COPY = re.compile(
 
 def _forgiving_spelling(name: str) -> str:
     """Return one form for all names that a lenient file system treats as equal, as on Windows or macOS."""
-    whole = unicodedata.normalize("NFKC", name).casefold()
-    seen = "".join(char for char in _UNSEEN.sub("", whole) if unicodedata.category(char) != "Cf")
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    seen = "".join(char for char in _UNSEEN.sub("", folded) if unicodedata.category(char) != "Cf")
     if seen in (".", ".."):
         return seen
     return seen.partition(":")[0].rstrip(". ") or seen
@@ -269,8 +271,10 @@ class _Group:
         return self.lies_in(path) or self.names.matches(path)
 
     def lies_in(self, path: str) -> bool:
-        whole = f"/{path}/"
-        return not self.folders.isdisjoint(path.split("/")) or any(tree in whole for tree in self.trees)
+        anchored_path = f"/{path}/"
+        return not self.folders.isdisjoint(path.split("/")) or any(
+            tree in anchored_path for tree in self.trees
+        )
 
 
 @cache

@@ -20,14 +20,14 @@ class GuardedPlaces:
     """The files and folders that a sandbox protects.
 
     `hidden`: absolute paths that commands cannot read. The last name can be a pattern.
-    `kept`: names at the top of a workspace that commands must not write.
+    `read_only`: names at the top of a workspace that commands must not write.
     `absent`: names at the top of a workspace that commands must not create.
     `renamed`: names at the top of a workspace. A file that appears with such a name is renamed.
     `trees`: absolute folders that no agent writes.
     """
 
     hidden: tuple[str, ...]
-    kept: tuple[str, ...]
+    read_only: tuple[str, ...]
     absent: tuple[str, ...]
     renamed: tuple[str, ...]
     trees: tuple[str, ...]
@@ -44,7 +44,7 @@ def guarded_places(home: str) -> GuardedPlaces:
     written = [name.split("/")[0] for name in (*protected["names"], *folders)]
     return GuardedPlaces(
         hidden=tuple(dict.fromkeys((*named, *more["hidden"]))),
-        kept=tuple(dict.fromkeys((*written, *more["kept"]))),
+        read_only=tuple(dict.fromkeys((*written, *more["read_only"]))),
         absent=tuple(more["absent"]),
         renamed=tuple(more["renamed"]),
         trees=tuple(f"{home.rstrip('/')}/{tree}" for tree in (*protected["outside_trees"], *secret["trees"])),

@@ -51,11 +51,11 @@ def _can_match(parts: Sequence[str], path: Sequence[str]) -> bool:
 def _is_made_for_one(pattern: str, names: Sequence[str]) -> bool:
     # The `*` of a secret name such as `*.pem` may match the letters before the pattern's first wildcard.
     behind = _IN_FRONT.sub("", pattern)
-    whole, loose = (pattern, _plain_letters(pattern)), (behind, _plain_letters(behind))
+    anchored, loose = (pattern, _plain_letters(pattern)), (behind, _plain_letters(behind))
     return any(
         _has_enough_letters(shape, letters, name) and _can_match([shape], [name])
         for name in names
-        for shape, letters in (loose if name[0] == "*" else whole,)
+        for shape, letters in (loose if name[0] == "*" else anchored,)
     )
 
 

@@ -129,10 +129,10 @@ def possible_hosts(word: str) -> Iterator[Host]:
     """Yield every host that some program might read from a command's word."""
     if word.startswith(DEVICES):
         word = word.split("/")[3]
-    for whole in dict.fromkeys(
+    for address in dict.fromkeys(
         (word, re.sub(r"[\t\r\n]", "", word), *_ADDRESS.findall(word)[:_MAX_FOUND])
     ):  # some programs ignore tabs and newlines in an address
-        authority = _IN_FRONT.sub("", whole).lstrip("/\\").split("/", 1)[0]
+        authority = _IN_FRONT.sub("", address).lstrip("/\\").split("/", 1)[0]
         for piece in re.split(r"[\\?#@\s]", authority):
             for text in (piece, *piece.split(":")):
                 host = read_host(text)

@@ -226,9 +226,9 @@ def test_what_the_policy_guards_by_name_the_sandbox_guards_by_place() -> None:
     ):
         assert f"/home/ada/{name}" in found.hidden
     assert {".tui_agent", ".mcp.json", ".vscode", ".idea", ".claude", ".envrc", ".devcontainer"} <= set(
-        found.kept
+        found.read_only
     )
-    assert {".tui_agent", ".mcp.json"} <= set(found.renamed) <= {*found.kept, ".husky", ".githooks"}
+    assert {".tui_agent", ".mcp.json"} <= set(found.renamed) <= {*found.read_only, ".husky", ".githooks"}
     assert found.absent == (".git",)
 
 
