@@ -61,9 +61,9 @@ def judged(
         if source == "project":
             rule = parse_rule(text)
             reaches = rule.verdict != "allow" or (
-                rule.what in ("run", "edit", "read") and rule.rest[0] != "/"
+                rule.kind in ("run", "edit", "read") and rule.rest[0] != "/"
             )
-            own.append(bound_rule(rule) if reaches else parse_rule(f"ask {rule.what} {rule.rest}"))
+            own.append(bound_rule(rule) if reaches else parse_rule(f"ask {rule.kind} {rule.rest}"))
     granted = tuple(text for text, source in rules if source == "session")
     facts = PolicyFacts("/home/ada/ws", policy, session_rules=granted, sandboxed=sandboxed)
     return RulePolicy(own).decide("edit_file", (effect,), facts).verdict

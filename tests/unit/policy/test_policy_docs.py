@@ -14,7 +14,7 @@ from tui_agent.policy.decision.classes import CLASSES
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.decision.rule_file import load_rules
 from tui_agent.policy.decision.table_check import check_table_path
-from tui_agent.policy.rules.grammar import WHATS, parse_rule
+from tui_agent.policy.rules.grammar import RULE_KINDS, parse_rule
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Effect, NetworkEffect, ReadEffect, RunEffect, WriteEffect
 from tui_agent.protocol.settings import POLICIES, PolicyName
@@ -114,7 +114,7 @@ def test_the_rules_that_are_shown_are_rules() -> None:
     block = re.search(r"One line each:\n\n```\n(.*?)```", DOCS, re.DOTALL)
     assert block is not None
     lines = [line.split("   ")[0] for line in block[1].splitlines()]
-    assert {parse_rule(line).what for line in lines} == set(WHATS)
+    assert {parse_rule(line).kind for line in lines} == set(RULE_KINDS)
 
 
 def blocks(page: str) -> list[str]:

@@ -307,7 +307,7 @@ def rule_to_json(rule: Rule) -> dict[str, object]:
     return {
         "rule": rule.text,
         "verdict": rule.verdict,
-        "what": rule.what,
+        "what": rule.kind,
         "about": rule.rest,
         "source": rule.source,
         "bounded": rule.bounded,

@@ -36,7 +36,7 @@ def judgements_against(rules: RuleIndex, line: LineReport) -> Iterator[Judgement
             yield from _against_hosts(rules, command)
     if line.unreadable:
         why = "tui-agent cannot parse all of the line, and your rules restrict some commands"
-        verdicts = {rule.verdict for rule in rules.rules if rule.what != "tool"} - {"allow"}
+        verdicts = {rule.verdict for rule in rules.rules if rule.kind != "tool"} - {"allow"}
         yield from (Judgement(verdict, "rules.unread", why) for verdict in verdicts)
 
 

@@ -127,9 +127,11 @@ def _rows(
                 yield CommandEffects(command=effect.subject, classes=(classes.READ_ONLY,))
 
 
-def _row(what: str, name: str, word: str, *, grave: bool = False) -> CommandEffects:
+def _row(subject: str, name: str, word: str, *, grave: bool = False) -> CommandEffects:
     return CommandEffects(
-        command=what, classes=(name,), effects=(CommandEffect(verb=word, target=what, risky=grave),)
+        command=subject,
+        classes=(name,),
+        effects=(CommandEffect(verb=word, target=subject, risky=grave),),
     )
 
 

@@ -19,7 +19,7 @@ from tui_agent.policy.decision.rule_index import (
 )
 from tui_agent.policy.interpreter.report import Certainty, FileAction, FileUse
 from tui_agent.policy.places.paths import Guards, Place, place
-from tui_agent.policy.rules.grammar import Verdict, What
+from tui_agent.policy.rules.grammar import RuleKind, Verdict
 from tui_agent.ports.policy import PolicyFacts
 
 SECRETS_RISK = "Its output may hold secrets, and the model sees it."
@@ -29,8 +29,8 @@ GUARDED = {
     "system": "belongs to the system",
 }
 _NO_FILES = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
-_CHANGES: Final[tuple[What, ...]] = ("edit", "remove")
-_RULES: Final[dict[FileAction, tuple[What, ...]]] = {
+_CHANGES: Final[tuple[RuleKind, ...]] = ("edit", "remove")
+_RULES: Final[dict[FileAction, tuple[RuleKind, ...]]] = {
     "read": ("read",),
     "list": ("read",),
     "start": ("read",),
@@ -124,14 +124,14 @@ class FileJudge:
         return guard or ("secret" if pattern and self._matches_secret(location) else "")
 
     def find_rule_against(
-        self, use: FileUse, location: Place, kinds: Sequence[What] = ()
+        self, use: FileUse, location: Place, kinds: Sequence[RuleKind] = ()
     ) -> Judgement | None:
         """Return the judgement of the `ask` and `deny` rules for a file, or None.
 
         `kinds`: the kinds of rules to apply; by default, the kinds for the action of `use`.
         """
         kinds = kinds or _RULES[use.action]
-        rules = [rule for what in kinds for rule in self.rules.rules_for_file(location, what, self.facts)]
+        rules = [rule for kind in kinds for rule in self.rules.rules_for_file(location, kind, self.facts)]
         judgement = stopping_judgement(rules)
         pattern = use.certainty is Certainty.BOUNDED
         if judgement is None and pattern:
@@ -151,12 +151,12 @@ class FileJudge:
         return None
 
     def by_profile(
-        self, verdict: Verdict, rule: Judgement | None, what: str, why: str, risk: str = ""
+        self, verdict: Verdict, rule: Judgement | None, id_end: str, why: str, risk: str = ""
     ) -> Judgement:
         """Return `rule`, or the profile's own judgement if there is no rule or if the profile denies.
 
         `verdict`: the profile's verdict.
-        `what`: the end of the judgement's id.
+        `id_end`: the end of the judgement's id.
         `why`: the reason for asking or denying.
         `risk`: a sentence for the approval.
         """
@@ -164,8 +164,8 @@ class FileJudge:
         if rule is not None and verdict != "deny":
             return rule
         if verdict == "allow":
-            return Judgement("allow", f"{policy}.{what}", f"policy {policy} allows it")
-        return Judgement(verdict, f"{policy}.{what}", why, risk, default_no=bool(risk) and verdict == "ask")
+            return Judgement("allow", f"{policy}.{id_end}", f"policy {policy} allows it")
+        return Judgement(verdict, f"{policy}.{id_end}", why, risk, default_no=bool(risk) and verdict == "ask")
 
     def _read(self, use: FileUse, location: Place) -> Judgement:
         """Judge reading a file or a folder."""
@@ -255,7 +255,7 @@ class FileJudge:
             return None
         return Judgement("allow", "reads.own", "it uses a temporary file of this session's sandbox")
 
-    def _pattern_rule(self, location: Place, kinds: Sequence[What]) -> Judgement | None:
+    def _pattern_rule(self, location: Place, kinds: Sequence[RuleKind]) -> Judgement | None:
         """Judge a shell pattern by the rules for files that it can match. Return None if there are none."""
         # A match of `**`, or of a rule without a folder (`**/*.lock`), is often an accident, so the verdict is *ask*.
         rules = self.rules.rules_for_pattern(location, kinds, self.facts)
@@ -269,7 +269,7 @@ class FileJudge:
         why = f"{location.given} may match a file that a rule restricts"
         return Judgement("ask", "rules.pattern", f"{why}: {rules[0].text}") if rules else None
 
-    def _rule_below(self, use: FileUse, location: Place, kinds: Sequence[What]) -> Judgement | None:
+    def _rule_below(self, use: FileUse, location: Place, kinds: Sequence[RuleKind]) -> Judgement | None:
         """Return the judgement of rules that restrict files below a folder, or None."""
         if use.certainty is Certainty.BOUNDED:
             rules = self.rules.rules_for_pattern(location, kinds, self.facts, below=True)

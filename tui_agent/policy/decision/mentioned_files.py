@@ -25,7 +25,7 @@ from tui_agent.policy.decision.word_lists import word_list
 from tui_agent.policy.interpreter.git_words import left_out_path
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, Value
 from tui_agent.policy.places.paths import Place, place
-from tui_agent.policy.rules.grammar import What
+from tui_agent.policy.rules.grammar import RuleKind
 from tui_agent.ports.policy import PolicyFacts
 
 _MAX_WORDS: Final = 500
@@ -39,8 +39,8 @@ _CODE_SIGN: Final = re.compile(r"[\s(]")
 _LETTERS: Final = re.compile(r"-\w+?(?=[./~])")
 _EXCLUDING: Final = re.compile(r"--(?:exclude|ignore)(?:-dir)?")
 _CHANGING: Final = frozenset({Effect.RUNS, Effect.WRITES, Effect.DELETES})
-_READS: Final[tuple[What, ...]] = ("read",)
-_CHANGES: Final[tuple[What, ...]] = ("edit", "remove")
+_READS: Final[tuple[RuleKind, ...]] = ("read",)
+_CHANGES: Final[tuple[RuleKind, ...]] = ("edit", "remove")
 _DISK: Final = re.compile(r"/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|md|dm-|mapper/|disk/|loop|sr)")
 _OUTPUT_OPTION: Final = re.compile(
     r"-[odtPCBwDO]|of|(?=[\w-]+\Z)[\w-]*?(?:out|dir|dest|target|prefix|report|xml|save|cache|path|root|log|dump).*",

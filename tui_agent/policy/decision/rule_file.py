@@ -78,7 +78,7 @@ def bound_rule(rule: Rule) -> Rule:
     # A folder can be trusted by mistake. Even then, its rules cannot allow the network, other users' rights, other
     # folders or a tool.
     inside = not rule.rest.startswith("/")
-    if rule.verdict != "allow" or rule.what == "run" or (inside and rule.what in ("read", "edit")):
+    if rule.verdict != "allow" or rule.kind == "run" or (inside and rule.kind in ("read", "edit")):
         return replace(rule, bounded=True)
     raise ConfigError(
         f"The rule {rule.text!r} of {rule.source} is not allowed in a project: a project may only allow edits in its own folder and "
@@ -99,7 +99,7 @@ def append_rule(path: Path, text: str, workspace: str = "") -> None:
         return
     before = read_small(path) or ""
     gap = "" if not before else "\n" if before.endswith("\n") else "\n\n"
-    entry = f"[[rule]]\n{new.verdict} = {_quote(f'{new.what} {new.rest}')}\n"
+    entry = f"[[rule]]\n{new.verdict} = {_quote(f'{new.kind} {new.rest}')}\n"
     if workspace:
         entry += f"workspace = {_quote(workspace)}\n"
     write_private(path, before + gap + entry)
@@ -182,7 +182,7 @@ def _rule(entry: object, where: str) -> Rule:
 
 def _fits(rule: Rule, example: str) -> bool:
     certain = rule.verdict == "allow"
-    match rule.what:
+    match rule.kind:
         case "read" | "edit" | "remove":
             relative = None if example.startswith("/") else example
             fits = fits_path(rule.rest, relative, example, certain=certain)
@@ -207,7 +207,7 @@ def _stops(rule: Rule, example: str) -> bool:
     """
     facts = PolicyFacts("/workspace", "bypass")
     if " " not in example:
-        return bool(RuleIndex([rule]).rules_for_pattern(place(example, facts), [rule.what], facts))
+        return bool(RuleIndex([rule]).rules_for_pattern(place(example, facts), [rule.kind], facts))
     return (
         RulePolicy([rule])
         .decide("run_command", (RunEffect(script=example),), facts)

@@ -14,7 +14,7 @@ from tui_agent.policy.decision.judgement import Judgement
 from tui_agent.policy.places.paths import Place, lexical_place
 from tui_agent.policy.places.pattern_overlap import paths_overlap, split_pattern
 from tui_agent.policy.rules import grammar
-from tui_agent.policy.rules.grammar import Rule, What
+from tui_agent.policy.rules.grammar import Rule, RuleKind
 from tui_agent.ports.policy import PolicyFacts
 
 _SESSION: Final = "this session"
@@ -32,9 +32,9 @@ class RuleIndex:
     def __init__(self, rules: Iterable[Rule]) -> None:
         # Sorted, so that the order in which rules were saved does not change which rule a reason names.
         self.rules = tuple(sorted(rules, key=lambda rule: rule.text))
-        self._by_what: dict[str, list[Rule]] = {}
+        self._by_kind: dict[str, list[Rule]] = {}
         for rule in self.rules:
-            self._by_what.setdefault(rule.what, []).append(rule)
+            self._by_kind.setdefault(rule.kind, []).append(rule)
         self.against_commands = self.rules_against("run")
         """`ask` and `deny` rules for commands."""
         fixed = (grammar.fixed_part(rule.rest) for rule in self.rules_against("read", "edit", "remove"))
@@ -48,23 +48,23 @@ class RuleIndex:
         )
         """Program names in `ask` and `deny` rules for commands. The name is empty if the rule begins with a pattern."""
 
-    def rules_for(self, what: What) -> Sequence[Rule]:
+    def rules_for(self, kind: RuleKind) -> Sequence[Rule]:
         """Return the rules of one kind, such as `run`."""
-        return self._by_what.get(what, ())
+        return self._by_kind.get(kind, ())
 
-    def rules_against(self, *kinds: What) -> list[Rule]:
+    def rules_against(self, *kinds: RuleKind) -> list[Rule]:
         """Return the `ask` and `deny` rules of these kinds."""
-        return [rule for what in kinds for rule in self.rules_for(what) if rule.verdict != "allow"]
+        return [rule for kind in kinds for rule in self.rules_for(kind) if rule.verdict != "allow"]
 
-    def rules_for_file(self, location: Place, what: What, facts: PolicyFacts) -> list[Rule]:
+    def rules_for_file(self, location: Place, kind: RuleKind, facts: PolicyFacts) -> list[Rule]:
         """Return the rules of one kind that apply to a file."""
-        rules = self.rules_for(what)
+        rules = self.rules_for(kind)
         if not rules:
             return []
         names = tuple(dict.fromkeys((location, lexical_place(location.given, facts.workspace))))
         return [rule for rule in rules if _applies_to_file(rule, names, facts)]
 
-    def rules_below(self, location: Place, kinds: Sequence[What], facts: PolicyFacts) -> list[Rule]:
+    def rules_below(self, location: Place, kinds: Sequence[RuleKind], facts: PolicyFacts) -> list[Rule]:
         """Return the `ask` and `deny` rules of these kinds for files that can lie below a folder."""
         # `a.py` is hardly a folder, so a rule such as `**/*.lock` would only cause a needless question.
         file = _SOURCE_FILE.search(location.absolute) is not None
@@ -81,7 +81,7 @@ class RuleIndex:
         ]
 
     def rules_for_pattern(
-        self, location: Place, kinds: Sequence[What], facts: PolicyFacts, *, below: bool = False
+        self, location: Place, kinds: Sequence[RuleKind], facts: PolicyFacts, *, below: bool = False
     ) -> list[Rule]:
         """Return the `ask` and `deny` rules of these kinds for files that a shell pattern can match.
 

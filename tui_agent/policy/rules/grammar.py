@@ -1,6 +1,6 @@
 """The grammar of rules, one per line: `allow edit src/**`, `deny run git push *`.
 
-    RULE  = VERDICT WHAT REST
+    RULE  = VERDICT KIND REST
     allow | ask | deny
     read PATH      reading files; PATH is relative to the workspace, or absolute
     edit PATH      creating and changing files; an `ask` or `deny` rule also covers deleting them
@@ -33,10 +33,10 @@ from tui_agent.policy.rules.hosts import parse_pattern, read_host
 from tui_agent.protocol.effects import McpCallEffect
 
 Verdict: TypeAlias = Literal["allow", "ask", "deny"]
-What: TypeAlias = Literal["read", "edit", "remove", "run", "exact", "connect", "tool"]
+RuleKind: TypeAlias = Literal["read", "edit", "remove", "run", "exact", "connect", "tool"]
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-WHATS: tuple[What, ...] = get_args(What)
+RULE_KINDS: tuple[RuleKind, ...] = get_args(RuleKind)
 BINDING = "#"
 """Separator in a rule between a tool's name and the digest of the tool's description and schema."""
 
@@ -53,7 +53,7 @@ class Rule:
     """
 
     verdict: Verdict
-    what: What
+    kind: RuleKind
     rest: str
     source: str = ""
     bounded: bool = False
@@ -67,42 +67,42 @@ class Rule:
     @property
     def text(self) -> str:
         """The rule as it is written."""
-        return f"{self.verdict} {self.what} {self.rest}"
+        return f"{self.verdict} {self.kind} {self.rest}"
 
 
 def parse_rule(text: str, source: str = "") -> Rule:
     """Parse a rule such as `allow edit src/**`. Raise `ConfigError` with the fault."""
     verdict, _, tail = text.strip().partition(" ")
-    what, _, rest = tail.strip().partition(" ")
+    kind, _, rest = tail.strip().partition(" ")
     rest = rest.strip()
     where = f" in {source}" if source else ""
-    if verdict not in VERDICTS or what not in WHATS:
+    if verdict not in VERDICTS or kind not in RULE_KINDS:
         raise ConfigError(
             f"{text!r}{where} is not a rule.",
-            hint=f"Write {'|'.join(VERDICTS)}, then {'|'.join(WHATS)}, then a path, host, program or tool. Example: allow edit src/**",
+            hint=f"Write {'|'.join(VERDICTS)}, then {'|'.join(RULE_KINDS)}, then a path, host, program or tool. Example: allow edit src/**",
         )
-    fault, hint = _find_fault(verdict, what, rest)
+    fault, hint = _find_fault(verdict, kind, rest)
     if fault:
         raise ConfigError(f"The rule {text!r}{where} {fault}.", hint=hint)
-    return Rule(verdict, what, rest, source)
+    return Rule(verdict, kind, rest, source)
 
 
-def _find_fault(verdict: Verdict, what: What, rest: str) -> tuple[str, str]:
+def _find_fault(verdict: Verdict, kind: RuleKind, rest: str) -> tuple[str, str]:
     """Return the fault in the last part of a rule, and a hint on how to correct it."""
     if not rest:
         return "is incomplete", "Add a path, host, program or tool."
     try:
-        words = shlex.split(rest) if what == "run" else []
-        if what == "connect":
+        words = shlex.split(rest) if kind == "run" else []
+        if kind == "connect":
             parse_pattern(rest)
     except (ValueError, ConfigError) as error:
         return f"cannot be read: {str(error).rstrip('.')}", ""
-    if verdict == "allow" and what == "run" and (not words or not _SIGNS.isdisjoint(words[0])):
+    if verdict == "allow" and kind == "run" and (not words or not _SIGNS.isdisjoint(words[0])):
         return "would allow any program", "Name the program."
-    if verdict == "allow" and what in ("connect", "tool") and not rest.strip("*?. "):
-        thing = "host" if what == "connect" else "tool"
+    if verdict == "allow" and kind in ("connect", "tool") and not rest.strip("*?. "):
+        thing = "host" if kind == "connect" else "tool"
         return f"would allow any {thing}", f"Name the {thing}."
-    if what in ("read", "edit", "remove") and posixpath.normpath(rest).startswith(("~", "../")):
+    if kind in ("read", "edit", "remove") and posixpath.normpath(rest).startswith(("~", "../")):
         return "leaves the workspace with ~ or ..", "Write an absolute path, beginning with /."
     return "", ""
 
