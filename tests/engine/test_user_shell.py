@@ -181,6 +181,18 @@ async def test_all_of_a_long_output_is_kept_and_the_model_gets_its_ends(tmp_path
         assert (len(numbers), numbers[0], numbers[-1]) == (200_000, "1", "200000")
 
 
+async def test_the_model_gets_the_output_without_colours_and_overwritten_lines_and_the_screen_all(
+    tmp_path: Path,
+) -> None:
+    printed = "\x1b[31mred\x1b[0m \x1b]0;title\x07ok\r\nprogress 1\rprogress 2\n"
+    command = r"printf '\033[31mred\033[0m \033]0;title\007ok\r\nprogress 1\rprogress 2\n'"
+    async with running(tmp_path, []) as bench:
+        bench.submit(RunUserShell(command=command))
+        await bench.until("user.shell_finished")
+        end = _end(bench)
+        assert (end.output, end.full_output) == ("red ok\nprogress 2\n", printed)
+
+
 async def test_of_an_output_that_is_too_long_to_keep_both_ends_are_kept(tmp_path: Path) -> None:
     async with running(tmp_path, []) as bench:
         bench.submit(RunUserShell(command="seq 1 500000"))

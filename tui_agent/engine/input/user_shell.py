@@ -12,6 +12,7 @@ from tui_agent.engine.delta_merge import DeltaMerger, FlushTimer
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.live_output import Output, OutputSampler
 from tui_agent.errors import EnvironmentFault
+from tui_agent.folds.text.plain_text import strip_control_sequences
 from tui_agent.policy.decision.classes import READ_ONLY
 from tui_agent.ports.environment import ExecSpec
 from tui_agent.ports.policy import PolicyFacts
@@ -60,10 +61,13 @@ def close_shell(recorder: Recorder, started: UserShellStarted, history: Sequence
             output, started_at = Output(), record.time
         elif isinstance(record.payload, UserShellProgress):
             output.add(record.payload.text)
+    printed = output.text()
+    cleaned = strip_control_sequences(printed)
     recorder.append(
         UserShellFinished(
             command=started.command,
-            output=output.text(),
+            output=cleaned,
+            full_output=None if printed == cleaned else printed,
             exit_code=None,
             duration_ms=round(max(0.0, last_at - started_at) * 1_000, 1),
             hidden=started.hidden,
@@ -131,8 +135,9 @@ class _ShellRun:
 
     def finish(self) -> None:
         output = bytes(self._output).decode("utf-8", "replace")
-        separator = "\n" if output and self._note and not output.endswith("\n") else ""
-        shown = head_and_tail(f"{output}{separator}{self._note}")
+        cleaned = strip_control_sequences(output)
+        separator = "\n" if cleaned and self._note and not cleaned.endswith("\n") else ""
+        shown = head_and_tail(f"{cleaned}{separator}{self._note}")
         self._parts.recorder.append(
             UserShellFinished(
                 command=self._command.command,
@@ -141,7 +146,7 @@ class _ShellRun:
                 duration_ms=round((self._parts.clock.monotonic() - self._started_at) * 1_000, 1),
                 hidden=self._command.hidden,
                 end=self._end,
-                full_output=output if shown.is_cut else None,
+                full_output=output if shown.is_cut or cleaned != output else None,
             ),
             cause=self._command.id,
         )

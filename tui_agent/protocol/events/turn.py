@@ -122,9 +122,9 @@ class UserShellProgress(Payload):
 class UserShellFinished(Payload):
     """A shell command of the user (`!`) ended. `hidden`: True if its output is not sent to the model (`!!`).
 
-    `output`: text for the model. `full_output`: all output that was kept, if `output` is shortened. `exit_code`: null
-    if the command did not end by itself. `end`: `exited`, `interrupted` (by the user), `timeout`, `failed` (could not
-    start) or `lost` (the program that ran the command crashed).
+    `output`: text for the model, without control sequences. `full_output`: all output that was kept, if `output` differs
+    from it. `exit_code`: null if the command did not end by itself. `end`: `exited`, `interrupted` (by the user),
+    `timeout`, `failed` (could not start) or `lost` (the program that ran the command crashed).
     """
 
     kind: Literal["user.shell_finished"] = "user.shell_finished"
