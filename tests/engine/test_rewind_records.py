@@ -5,8 +5,10 @@ from pathlib import Path
 
 from tests.engine.harness import Bench, say
 from tests.engine.test_rewind import files, go, said, shell, told, turn, write
-from tui_agent.folds.base import current_branch
+from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.comparison.files import net_file_changes
+from tui_agent.folds.session.changed_files import ModifiedFiles
+from tui_agent.folds.session.known_files import find_event_with_known_files
 from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, SetPolicy, Undo
 from tui_agent.protocol.envelope import Envelope
@@ -17,8 +19,10 @@ from tui_agent.protocol.events.files import (
     CheckpointTaken,
     FileChanged,
 )
-from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved, SettingsChanged
-from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.events.session import CommandRejected, ForkChange, SessionHeadMoved, SettingsChanged
+from tui_agent.protocol.events.turn import TurnFinished, UserMessageReceived
+from tui_agent.session.fork import find_files_at, find_fork_start
+from tui_agent.session.fork_workspace import load_state
 from tui_agent.store.log_reader import read_records
 
 
@@ -53,6 +57,55 @@ async def test_an_undo_with_files_is_an_intent_a_move_and_what_was_put_back(tmp_
             0,
         )
         assert restored.commit == bench.recorder.state.commit
+
+
+async def test_a_fork_can_start_right_after_an_undo_that_left_changes_by_somebody_else(
+    tmp_path: Path,
+) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "kept.txt").write_text("old\n")
+    async with told(tmp_path, write("a.txt", "one"), say("A."), say("B.")) as bench:
+        await turn(bench, "first")
+        (workspace / "kept.txt").write_text("old\nmine\n")
+        *_, moved, kept, restored = await kinds(bench, Undo())
+        assert isinstance(moved, SessionHeadMoved) and isinstance(restored, CheckpointRestored)
+        assert isinstance(kept, FileChanged) and (kept.path, kept.author) == ("kept.txt", "human")
+        assert bench.recorder.state.uncheckpointed == {}
+        bench.submit(SetPolicy(policy="plan"))
+        await turn(bench, "second")
+        records = read_records(bench.recorder._log.folder)
+        message = next(event.seq for event in bench.events if _is_message(event, "second"))
+        starts = {
+            seq: find_event_with_known_files(records, seq) for seq in (message - 1, message, records[-1].seq)
+        }
+        assert starts == {seq: seq for seq in starts}
+        start = find_fork_start(records, records[-1].seq, ForkChange(message="other words"))
+        settings = load_state(bench.recorder._log.folder, start.at_seq).settings
+        assert settings is not None and settings.policy == "plan"
+        found = find_files_at(bench.recorder._log.folder, start.at_seq)
+        assert (found.commit, found.note) == (restored.commit, "")
+
+
+def _is_message(event: Envelope, text: str) -> bool:
+    return isinstance(event.payload, UserMessageReceived) and event.payload.text == text
+
+
+async def test_an_undo_that_keeps_the_users_earlier_change_leaves_the_file_as_the_user_left_it(
+    tmp_path: Path,
+) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    original = "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
+    (workspace / "a.txt").write_text(original)
+    answers = [shell("sed -i s/9/nine/ a.txt"), say("A."), shell("sed -i s/5/five/ a.txt"), say("B.")]
+    async with told(tmp_path, *answers) as bench:
+        await turn(bench, "first")
+        (workspace / "a.txt").write_text(original)
+        await turn(bench, "second")
+        await go(bench, Undo())
+        assert (workspace / "a.txt").read_text() == original
+        assert fold(ModifiedFiles(), bench.events) == ()
 
 
 async def test_files_that_stay_behind_are_the_newest_checkpoint_on_the_branch(tmp_path: Path) -> None:

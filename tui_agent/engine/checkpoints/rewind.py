@@ -147,17 +147,18 @@ class Rewind:
             await self._move_past_file_changes(
                 replace(target, reason="files"), *restored, from_seq=start, jobs=stopped
             )
+        folders: tuple[FolderChange, ...] = ()
+        if old_branch is not None and store is None:
+            folders = await self._record_kept_changes(old_branch, shared)
+        elif old_branch is not None and store is not None:
+            result = None if restored is None else restored[1]
+            await self._record_remaining_changes(store, old_branch, shared, result, target.checkpoint)
+        # Only after these changes, because the restore's commit contains them: a fork can start right after it.
         if restored is not None:
             self._record_restored(target, *restored)
         for event in own_commands:
             self._recorder.append(event)
-        folders: tuple[FolderChange, ...] = ()
-        if store is None and old_branch is not None:
-            folders = await self._record_kept_changes(old_branch, shared)
         self._record_checkpoint(previous_commit, folders)
-        if store is not None and old_branch is not None:
-            result = None if restored is None else restored[1]
-            await self._record_remaining_changes(store, old_branch, shared, result, target.checkpoint)
         await self._recorder.commit()
 
     def _last_shared(self, to_seq: int) -> int:

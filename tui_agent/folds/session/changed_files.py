@@ -240,6 +240,8 @@ class ModifiedFiles:
         self._history: dict[str, list[FileState]] = {}
         self._to_seq = -1
         """Target event of an undo, redo or revert whose files are not restored yet. -1 if there is none."""
+        self._moved_seq = -1
+        """The event of this undo, redo or revert."""
 
     def apply(self, ev: Envelope) -> bool:
         match ev.payload:
@@ -251,7 +253,7 @@ class ModifiedFiles:
                 mode_changed = change.is_mode_only or had_mode_changed
                 states.append(FileState(ev.seq, change.disk_sha256_after, mode_changed))
             case SessionHeadMoved(to_seq=to_seq, files=True):
-                self._to_seq = to_seq
+                self._to_seq, self._moved_seq = to_seq, ev.seq
                 return False
             case CheckpointRestored() as restored if self._to_seq >= 0:
                 self._restore(restored, ev.seq)
@@ -269,6 +271,8 @@ class ModifiedFiles:
         )
         for path in restored_paths & self._history.keys():
             states = self._history[path]
+            if states[-1].seq > self._moved_seq:
+                continue  # The file was merged: the event of the user's remaining change has its state.
             index = bisect_right(states, to_seq, key=lambda state: state.seq) - 1
             past_state = (
                 states[index] if index >= 0 else FileState(seq, self._originals[path], mode_changed=False)
