@@ -14,6 +14,8 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.parts import TextContent
 from tui_agent.session.fork_workspace import fork_checkpoints
 from tui_agent.store.log_reader import read_records
 
@@ -228,3 +230,88 @@ async def test_changes_in_a_file_that_an_undo_kept_are_still_counted(tmp_path: P
         assert (files(tmp_path), counted(bench).keys()) == ({"recipes.py": "new\nmine\n"}, kept.keys())
         await go(bench, Undo(overwrite=("recipes.py",)))
         assert (files(tmp_path), counted(bench)) == ({"recipes.py": "a\nb\nc\n"}, {})
+
+
+def told_model(bench: Bench) -> list[str]:
+    """Return the texts of the user's messages and of the engine's notes, as the model sees them."""
+    messages = (message for message in bench.model.requests[-1].messages if isinstance(message, UserMessage))
+    return [
+        str(content.text)
+        for message in messages
+        for content in message.content
+        if isinstance(content, TextContent)
+    ]
+
+
+async def test_the_model_is_told_which_files_went_back_without_the_conversation(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "old.txt").write_text("old")
+    answers = [
+        write("a.txt", "one"),
+        say("A."),
+        shell("printf new > old.txt"),
+        say("B."),
+        say("C."),
+        say("D."),
+    ]
+    async with told(tmp_path, *answers) as bench:
+        await turn(bench, "first")
+        start = bench.recorder.branches.undo_to
+        assert start is not None
+        await turn(bench, "second")
+        await go(bench, Revert(to_seq=start, conversation=False))
+        assert told_model(bench) == ["first", "second"], "the note alone is nothing to answer"
+        await turn(bench, "third")
+        note = "[The user restored earlier versions of these files or removed them: old.txt, a.txt.]"
+        assert told_model(bench) == ["first", "second", note, "third"]
+        await go(bench, Undo())
+        await go(bench, Redo())
+        await go(bench, Undo())
+        await go(bench, Undo())
+        await go(bench, Redo())
+        await turn(bench, "fourth")
+        assert told_model(bench) == ["first", "second", note, "fourth"]
+
+
+async def test_the_model_is_told_of_a_removed_file_but_not_after_a_redo(tmp_path: Path) -> None:
+    async with told(tmp_path, write("a.txt", "one"), say("A."), say("B."), say("C.")) as bench:
+        await turn(bench, "first")
+        start = bench.recorder.branches.undo_to
+        assert start is not None
+        await go(bench, Revert(to_seq=start, conversation=False))
+        await go(bench, Redo())
+        await turn(bench, "second")
+        assert told_model(bench) == ["first", "second"]
+        await go(bench, Revert(to_seq=start, conversation=False))
+        await turn(bench, "third")
+        assert told_model(bench)[2:] == ["[The user removed these files: a.txt.]", "third"]
+
+
+async def test_the_model_is_told_which_of_its_changes_a_redo_did_not_bring_back(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "a.txt").write_text("old")
+    answers = [shell("printf new > a.txt"), say("A."), say("B.")]
+    async with told(tmp_path, *answers) as bench:
+        await turn(bench, "first")
+        await go(bench, Undo())
+        (tmp_path / "workspace" / "a.txt").write_text("mine")
+        await go(bench, Redo())
+        assert files(tmp_path) == {"a.txt": "mine"}
+        await turn(bench, "second")
+        note = "[These files have the user's version and may lack your changes: a.txt.]"
+        assert told_model(bench) == ["first", note, "second"]
+
+
+async def test_the_model_is_told_that_the_user_then_took_its_version(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "a.txt").write_text("old")
+    async with told(tmp_path, shell("printf new > a.txt"), say("A."), say("B.")) as bench:
+        await turn(bench, "first")
+        await go(bench, Undo())
+        (tmp_path / "workspace" / "a.txt").write_text("mine")
+        await go(bench, Redo())
+        to_seq = bench.recorder.branches.moves[-1].to_seq
+        await go(bench, Revert(to_seq=to_seq, conversation=False, overwrite=("a.txt",)))
+        assert files(tmp_path) == {"a.txt": "new"}
+        await turn(bench, "second")
+        assert told_model(bench)[-2:] == ["[These files have your changes again: a.txt.]", "second"]

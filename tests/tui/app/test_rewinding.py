@@ -2,9 +2,12 @@
 
 import re
 
+import pytest
+
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import open_app
 from tests.tui.app.turns_story import begun, turn
+from tui_agent.folds.session.branches import MoveReason
 from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
 from tui_agent.protocol.events.files import (
@@ -43,6 +46,30 @@ async def test_what_was_taken_back_is_gone_from_the_screen_and_comes_again() -> 
         driven.session.feed(SessionHeadMoved(to_seq=end, from_seq=last, reason="redo", turn=2, parts=3))
         await driven.settle()
         assert "the second thing" in driven.text()
+
+
+@pytest.mark.parametrize(
+    ("reason", "hint"),
+    [
+        ("files", "/checkpoints restores the newer files."),
+        ("undo", "/tree returns to the undone turns."),
+    ],
+)
+async def test_a_redo_after_a_new_message_names_the_way_back(reason: MoveReason, hint: str) -> None:
+    async with open_app(session=begun()) as driven:
+        first = turn(driven, 1, "the first thing", "one")
+        end = len(driven.session.records) - 1
+        to_seq = end if reason == "files" else first - 1
+        driven.session.feed(
+            SessionHeadMoved(to_seq=to_seq, from_seq=end, reason=reason, files=True, turn=1, parts=1)
+        )
+        driven.session.feed(CheckpointRestored(source="c" * 40, commit="c" * 40, paths=("a.py",)))
+        turn(driven, 2, "the next thing", "two")
+        await driven.settle()
+        await driven.type("/redo")
+        await driven.press("enter")
+        assert not driven.session.submitted
+        assert driven.app.notice.text == f"Nothing to redo. A new message ends a redo. {hint}"
 
 
 async def test_after_going_back_it_is_ready_and_what_is_queued_is_held() -> None:

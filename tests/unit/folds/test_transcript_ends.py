@@ -329,6 +329,9 @@ def test_a_redo_says_what_it_brought_back(redone: MoveReason, turns: int, said: 
 RESTORED = CheckpointRestored(source="c", commit="d", paths=("helpers.py",))
 
 
+UNCHANGED = "the conversation is unchanged. /redo reverses this; after your next message, /checkpoints does."
+
+
 @pytest.mark.parametrize(
     ("move", "restored", "lines"),
     [
@@ -345,17 +348,17 @@ RESTORED = CheckpointRestored(source="c", commit="d", paths=("helpers.py",))
         (
             {"reason": "files"},
             RESTORED,
-            ["Restored helpers.py; the conversation is unchanged. /redo reverses this."],
+            [f"Restored helpers.py; {UNCHANGED}"],
         ),
         (
             {"reason": "files"},
             RESTORED.model_copy(update={"removed_count": 1}),
-            ["Removed helpers.py; the conversation is unchanged. /redo reverses this."],
+            [f"Removed helpers.py; {UNCHANGED}"],
         ),
         (
             {"reason": "files"},
             RESTORED.model_copy(update={"paths": ("a", "b"), "removed_count": 1}),
-            ["1 file restored: a; 1 file removed: b; the conversation is unchanged. /redo reverses this."],
+            [f"1 file restored: a; 1 file removed: b; {UNCHANGED}"],
         ),
         (
             {"reason": "redo", "redone": "files"},

@@ -19,9 +19,13 @@ from tui_agent.folds.context.model_notes import (
     hook_notes,
     is_job_note,
     job_note,
+    mention_messages,
+    message_content,
     own_words,
+    restore_note,
 )
 from tui_agent.folds.dispatch import Handlers
+from tui_agent.folds.session.branches import Reason
 from tui_agent.folds.session.unfinished_work import PROGRAM_CLOSED
 from tui_agent.protocol.base import (
     MAIN_AGENT,
@@ -43,12 +47,18 @@ from tui_agent.protocol.events.context import (
     ContextRestored,
     RepomapUsed,
 )
+from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.hook import HookRan
 from tui_agent.protocol.events.instructions import InstructionsLoaded
 from tui_agent.protocol.events.job import JobFinished, JobStarted
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
-from tui_agent.protocol.events.session import RunStarted, SessionContextLoaded, SessionForked
+from tui_agent.protocol.events.session import (
+    RunStarted,
+    SessionContextLoaded,
+    SessionForked,
+    SessionHeadMoved,
+)
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import (
     QuestionAnswered,
@@ -59,17 +69,15 @@ from tui_agent.protocol.events.turn import (
     UserShellFinished,
     UserSteered,
 )
-from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import (
     Content,
-    ImageContent,
     ModelPart,
     TextContent,
     TextPart,
     tool_calls,
 )
-from tui_agent.protocol.unicode_text import clip_line, escape_unprintable
+from tui_agent.protocol.unicode_text import clip_line
 from tui_agent.units import format_duration
 
 INTERRUPTED = "[The user interrupted here.]"
@@ -77,9 +85,6 @@ CONTINUED = "[The user interrupted here and now asks you to continue.]"
 CRASHED = "[tui-agent ended here during the turn and was restarted.]"
 MAX_OCCASION_CHARS = 120
 """Maximum length of the text to which a user's reply refers (a command, a question or a title), in characters."""
-
-
-MAP_BEGINS, MAP_ENDS = "<repo_map>", "</repo_map>"
 
 
 @dataclass(slots=True)
@@ -110,8 +115,12 @@ class History:
     """True if an earlier run ended in the middle of the running turn."""
     is_fork_start: bool = False
     """True from the start of a fork until the fork's first turn starts."""
-    fork_note: UserMessage | None = None
-    """Note about the fork's folder, which precedes the fork's first message."""
+    notes: list[UserMessage] = field(default_factory=list)
+    """Notes about a fork's folder and about restored files, which precede the next message."""
+    file_move: Reason | None = None
+    """The newest undo, redo or revert, if the model must be told about its restored or kept files."""
+    unrestored: dict[str, bool] = field(default_factory=dict)
+    """Files that an undo or redo after the newest turn did not restore. The value is True for a redo."""
 
     def add(self, message: Message) -> None:
         """Append a user message. While calls are open, the message waits, so that it comes after their results."""
@@ -122,12 +131,12 @@ class History:
         """Append a note to the history. While calls are open, the note waits for the next request instead."""
         (self.late if self.open_calls else self.messages).append(_save_memory(message))
 
-    def add_fork_note(self) -> bool:
-        """Append the note about the fork's folder; return False if there is none or if it was added before."""
-        note, self.fork_note = self.fork_note, None
-        if note is not None:
+    def add_notes(self) -> bool:
+        """Append the notes that precede the next message; return False if there are none."""
+        notes, self.notes = self.notes, []
+        for note in notes:
             self.add_note(note)
-        return note is not None
+        return bool(notes)
 
     def add_answer(self, request_id: RequestId, parts: tuple[ModelPart, ...], seq: int) -> bool:
         """Add the model's answer and open its calls, or return False if the answer is empty."""
@@ -213,46 +222,26 @@ def _save_memory(message: Message) -> Message:
             return share_field_tables(message)
 
 
-def _message_content(text: LongText, attachments: tuple[ImageContent, ...]) -> tuple[Content, ...]:
-    if text == "" and attachments:
-        return attachments
-    return (TextContent(text=text), *attachments)
-
-
-def _mention_messages(mentions: tuple[Mention, ...], seq: int) -> list[UserMessage]:
-    """Return the contents of mentions, and the reasons why files were not attached, as a separate message."""
-    pieces: list[Content] = []
-    for mention in mentions:
-        if mention.text:
-            pieces.append(TextContent(text=mention.text))
-        elif mention.kind == "refused":
-            name = escape_unprintable(mention.reference)
-            pieces.append(TextContent(text=f"[{name} was not attached: {mention.note}]"))
-        if mention.image is not None:
-            pieces.append(mention.image)
-    return [UserMessage(content=tuple(pieces), seq=seq, origin="mentions")] if pieces else []
-
-
 @_HANDLERS.on(UserMessageReceived)
 def _on_user_message_received(history: History, ev: Envelope, payload: UserMessageReceived) -> None:
     history.opening = history.opening or payload.text
-    history.add_fork_note()
+    history.add_notes()
     history.removed.user_seqs[ev.seq] = None
-    message = UserMessage(content=_message_content(payload.text, payload.attachments), seq=ev.seq)
+    message = UserMessage(content=message_content(payload.text, payload.attachments), seq=ev.seq)
     if history.task is not None and history.task < len(history.messages):
         history.messages[history.task] = _save_memory(message)
         history.task = None
     else:
         history.add(message)
-    for message in _mention_messages(payload.mentions, ev.seq):
+    for message in mention_messages(payload.mentions, ev.seq):
         history.add(message)
 
 
 @_HANDLERS.on(UserSteered)
 def _on_user_steered(history: History, ev: Envelope, payload: UserSteered) -> None:
     history.removed.user_seqs[ev.seq] = history.removed.steered_seqs[ev.seq] = None
-    message = UserMessage(content=_message_content(payload.text, payload.attachments), seq=ev.seq)
-    history.late += map(_save_memory, (message, *_mention_messages(payload.mentions, ev.seq)))
+    message = UserMessage(content=message_content(payload.text, payload.attachments), seq=ev.seq)
+    history.late += map(_save_memory, (message, *mention_messages(payload.mentions, ev.seq)))
 
 
 @_HANDLERS.on(UserShellFinished)
@@ -308,7 +297,7 @@ def _on_instructions_loaded(history: History, ev: Envelope, payload: Instruction
 @_HANDLERS.on(RepomapUsed)
 def _on_repomap_used(history: History, ev: Envelope, payload: RepomapUsed) -> None:
     if payload.injected and payload.text:
-        content = tuple(TextContent(text=text) for text in (MAP_BEGINS, payload.text, MAP_ENDS))
+        content = tuple(TextContent(text=text) for text in ("<repo_map>", payload.text, "</repo_map>"))
         history.add(UserMessage(content=content, seq=ev.seq, origin="map"))
 
 
@@ -471,15 +460,32 @@ def _on_session_forked(history: History, ev: Envelope, payload: SessionForked) -
     note = fork_note(payload.changes)
     if note is not None:
         # Added only when a turn starts: the note alone is nothing that the model could answer.
-        history.fork_note = UserMessage(content=(note,), seq=ev.seq)
+        history.notes.append(UserMessage(content=(note,), seq=ev.seq))
+    return False
+
+
+@_HANDLERS.on(SessionHeadMoved)
+def _on_session_head_moved(history: History, ev: Envelope, payload: SessionHeadMoved) -> bool:
+    history.file_move = payload.reason if payload.files else None
+    return False
+
+
+@_HANDLERS.on(CheckpointRestored)
+def _on_checkpoint_restored(history: History, ev: Envelope, payload: CheckpointRestored) -> bool:
+    move, history.file_move = history.file_move, None
+    note = None if move is None else restore_note(move, payload, history.unrestored)
+    if note is not None:
+        history.notes.append(UserMessage(content=(note,), seq=ev.seq))
+    history.unrestored = dict.fromkeys(payload.kept_names, move == "redo")
     return False
 
 
 @_HANDLERS.on(TurnStarted)
 def _on_turn_started(history: History, ev: Envelope, payload: TurnStarted) -> bool:
     history.was_interrupted = history.is_fork_start = False
+    history.unrestored = {}
     changed = payload.is_continuation and history.note_continuation()
-    return history.add_fork_note() or changed
+    return history.add_notes() or changed
 
 
 @_HANDLERS.on(TurnFinished)

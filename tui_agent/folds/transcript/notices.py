@@ -82,11 +82,14 @@ _HEAD_MOVES = {
     "revert": "Reverted to {place}. /redo restores the newer state.",
     "branch": "Switched to another branch, at {place}. /redo switches back.",
 }
+_UNCHANGED: Final = (
+    "the conversation is unchanged. /redo reverses this; after your next message, /checkpoints does."
+)
 _FILE_MOVES = {
     "hunk": "Reverted one change in {files}. /redo restores it.",
-    "files": "Restored {files}; the conversation is unchanged. /redo reverses this.",
-    "removed": "Removed {files}; the conversation is unchanged. /redo reverses this.",
-    "mixed": "{counts}; the conversation is unchanged. /redo reverses this.",
+    "files": f"Restored {{files}}; {_UNCHANGED}",
+    "removed": f"Removed {{files}}; {_UNCHANGED}",
+    "mixed": f"{{counts}}; {_UNCHANGED}",
     "kept": "Undid the changes in {files} too. /redo brings your version back.",
     "kept in a redo": "Redid the changes in {files} too. /redo brings your version back.",
 }
@@ -369,12 +372,9 @@ def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved
 
 @NOTICE_HANDLERS.on(CheckpointRestored)
 def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointRestored) -> None:
-    kept_text, names = (
-        describe_kept_files(payload),
-        (*payload.skipped_paths, *(path for path, _ in payload.kept_folders)),
-    )
+    kept_text = describe_kept_files(payload)
     move, draft.file_move = draft.file_move, None
-    earlier, draft.unrestored = draft.unrestored, (frozenset(names), draft.is_redo)
+    earlier, draft.unrestored = draft.unrestored, (frozenset(payload.kept_names), draft.is_redo)
     folders = tuple(folder.path for folder in payload.folders if folder.files)
     headline = list_restored(payload)
     if move is not None and (restored := (*payload.paths, *folders)):

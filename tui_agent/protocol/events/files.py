@@ -198,3 +198,8 @@ class CheckpointRestored(Payload):
     def kept_folders(self) -> tuple[tuple[str, int], ...]:
         """Pairs of a generated folder and the number of its files that were not restored."""
         return tuple((folder.path, folder.conflicts) for folder in self.folders if folder.conflicts)
+
+    @property
+    def kept_names(self) -> tuple[str, ...]:
+        """The listed files, and the generated folders, that were not restored because of changes by someone else."""
+        return (*self.skipped_paths, *(path for path, _ in self.kept_folders))

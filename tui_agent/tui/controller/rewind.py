@@ -187,10 +187,17 @@ class RewindActions:
 
     def redo(self) -> None:
         """Redo the conversation that the newest undo or revert removed."""
-        if self._host.views.branches.view().redo_to is None:
-            self._host.app.say("Nothing to redo.", "warning")
+        branches = self._host.views.branches.view()
+        if branches.redo_to is not None:
+            self._host.submit(Redo())
             return
-        self._host.submit(Redo())
+        newest_reason = branches.moves[-1].reason if branches.moves else "redo"
+        hint = ""
+        if newest_reason in ("files", "hunk"):
+            hint = " A new message ends a redo. /checkpoints restores the newer files."
+        elif newest_reason != "redo":
+            hint = " A new message ends a redo. /tree returns to the undone turns."
+        self._host.app.say(f"Nothing to redo.{hint}", "warning")
 
     def revert(self, argument: str, *, then: Callable[[], object] = lambda: None) -> None:
         """Revert the session to the event with the number `argument`, or let the user choose a message.
