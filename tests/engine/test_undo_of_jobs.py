@@ -11,6 +11,9 @@ import pytest
 from tests.engine.harness import Bench, call, say
 from tests.engine.test_rewind import files, go, told, turn, write
 from tui_agent.engine.checkpoints import revert_plan
+from tui_agent.folds.base import current_branch, fold
+from tui_agent.folds.transcript.entries import NoticeEntry
+from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.ports.log import OtherChange
 from tui_agent.protocol.commands import Close, PlanRevert, Redo, Revert, RunUserShell, Undo
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, FileChanged
@@ -18,6 +21,7 @@ from tui_agent.protocol.events.job import JobFinished
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.tool import ToolCalled
 from tui_agent.session.revert_plan import plan_revert
+from tui_agent.store.log_reader import read_records
 from tui_agent.workspace.checkpoints.checkpoint_limits import Limits
 
 
@@ -191,3 +195,22 @@ async def test_files_of_a_job_that_ended_with_the_session_go_back_with_its_turn(
         assert files(tmp_path) == {"made": "made\n"}
         await go(bench, Undo())
         assert files(tmp_path) == {}
+
+
+async def test_an_undo_of_the_turn_that_stopped_a_job_tells_that_it_was_stopped(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    stop = call(("read_job_output", json.dumps({"job_id": "job-1", "stop": True})))
+    async with told(tmp_path, job("sleep 1000"), say("It runs."), stop, say("Stopped.")) as bench:
+        await turn(bench, "run")
+        await turn(bench, "stop it")
+    async with told(tmp_path, say("No.")) as bench:
+        await go(bench, Undo())
+        assert [(end.end, end.stopped_by) for end in bench.of(JobFinished)] == [("stopped", "")]
+        branch = current_branch(read_records(bench.recorder._log.folder))
+        notices = [entry for entry in fold(Transcript(), branch).entries if isinstance(entry, NoticeEntry)]
+        assert notices[-1].lines == ("job-1 sleep 1000: stopped by the agent",)
+        await turn(bench, "does it still run?")
+        notes = [
+            str(message) for message in bench.model.requests[-1].messages if "Background job" in str(message)
+        ]
+        assert len(notes) == 1 and "[Background job job-1 was stopped after " in notes[0]

@@ -21,9 +21,10 @@ from tui_agent.folds.session.changed_files import GeneratedFiles
 from tui_agent.folds.session.view import OpenCall
 from tui_agent.ports.checkpoint import Checkpoints, FileDifference, RestoreResult
 from tui_agent.ports.log import Blobs
-from tui_agent.protocol.base import CallId
+from tui_agent.protocol.base import CallId, JobId
 from tui_agent.protocol.envelope import Record, known_events
 from tui_agent.protocol.events.files import Author, CheckpointTaken, FileChanged, FolderChange
+from tui_agent.protocol.events.job import JobFinished
 from tui_agent.protocol.events.session import MAX_KEPT_COMMITS
 from tui_agent.protocol.events.tool import ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
@@ -253,6 +254,17 @@ def read_call_events(recorder: Recorder, after: int) -> CallEvents:
     """Return the starts and ends of calls on the current branch after the event `after`. Blocks."""
     events = known_events(recorder.records_after(after))
     return [event.payload for event in events if isinstance(event.payload, ToolStarted | ToolFinished)]
+
+
+def read_job_ends(recorder: Recorder, after: int) -> dict[JobId, JobFinished]:
+    """Return the ends of background jobs on the current branch after the event `after`, to record again. Blocks."""
+    ends = (event.payload for event in known_events(recorder.records_after(after)))
+    # Without `agent`, the model gets a note: after the move, it does not know that it stopped the job.
+    return {
+        end.job_id: end.model_copy(update={"stopped_by": ""}) if end.stopped_by == "agent" else end
+        for end in ends
+        if isinstance(end, JobFinished)
+    }
 
 
 def find_reverted_calls(open_calls: Sequence[OpenCall], later: CallEvents) -> set[CallId]:

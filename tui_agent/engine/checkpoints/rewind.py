@@ -23,6 +23,7 @@ from tui_agent.engine.checkpoints.remaining_effects import (
     find_reverted_calls,
     read_call_events,
     read_file_records,
+    read_job_ends,
     read_version,
 )
 from tui_agent.engine.checkpoints.revert_plan import (
@@ -141,8 +142,12 @@ class Rewind:
         if target.conversation:
             commits = await self._find_kept_commits(target, shared)
             later = await to_thread.run_sync(read_call_events, self._recorder, shared)
+            job_ends = await to_thread.run_sync(read_job_ends, self._recorder, shared)
             files, from_seq = restored is not None, self._recorder.state.seq
             self._move(target, files=files, from_seq=from_seq, commits=commits, later=later, jobs=stopped)
+            for job in self._recorder.state.jobs:
+                if job.job_id in job_ends:
+                    self._recorder.append(job_ends[job.job_id])
         elif restored is not None and restored[1].paths:
             await self._move_past_file_changes(
                 replace(target, reason="files"), *restored, from_seq=start, jobs=stopped
