@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from tui_agent.folds.text.restored_files import (
-    describe_kept_commits,
+    describe_remains,
     describe_restored,
-    describe_stopped_jobs,
 )
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextCompacted, ContextStuck
@@ -25,9 +24,8 @@ _MOVES: Final[Mapping[str, str]] = {
 def describe_effect(event: Envelope) -> str:
     """Describe an event that `/compact`, `/undo` or `/redo` caused. Return an empty string if there is nothing to say."""
     match event.payload:
-        case SessionHeadMoved(reason=reason, kept_commits=commits, stopped_jobs=jobs):
-            remains = describe_stopped_jobs(jobs), describe_kept_commits(commits)
-            return " ".join(filter(None, (_MOVES.get(reason, ""), *remains)))
+        case SessionHeadMoved(reason=reason) as move:
+            return " ".join(filter(None, (_MOVES.get(reason, ""), *describe_remains(move))))
         case CheckpointRestored(kept_count=kept_count) as restored:
             changed = (
                 f" Kept {format_count(kept_count, 'file that was', 'files that were')} changed since then."

@@ -29,7 +29,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import fold
 from tui_agent.folds.comparison.files import LineCounter
 from tui_agent.folds.session.checkpoints import Checkpoint, Checkpoints
-from tui_agent.folds.text.restored_files import describe_kept_commits, describe_restored
+from tui_agent.folds.text.restored_files import describe_remains, describe_restored
 from tui_agent.protocol.commands import Revert
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, FolderChange
 from tui_agent.protocol.events.session import SessionHeadMoved
@@ -74,6 +74,9 @@ def as_json(session: str, result: RevertResult) -> dict[str, object]:
         "moved_from": None if moved is None else moved.from_seq,
         "reason": None if moved is None else moved.reason,
         "kept_commits": [] if moved is None else list(moved.kept_commits),
+        "kept_stashes": [] if moved is None else list(moved.kept_stashes),
+        "outside": [] if moved is None else list(moved.outside_paths),
+        "deleted": [] if moved is None else list(moved.deleted_paths),
         "restored": None if restored is None else list(restored.paths),
         "restored_more": 0 if restored is None else restored.unlisted_count,
         "kept": [] if restored is None else list(restored.skipped_paths),
@@ -121,8 +124,8 @@ def print_result(result: RevertResult, request: Revert) -> None:
     moved, restored = result.moved, result.restored
     if moved is not None and request.conversation:
         say(f"The conversation is now at event {moved.to_seq}; it was at event {moved.from_seq}.")
-        if moved.kept_commits:
-            say(describe_kept_commits(moved.kept_commits))
+        for sentence in describe_remains(moved):
+            say(sentence)
     folders = {folder.path for folder in result.plan.folders}
     known = (
         folders

@@ -12,13 +12,17 @@ from anyio import to_thread
 from tui_agent.engine.checkpoints.attribution import file_changed_event
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
 from tui_agent.engine.checkpoints.hunk_revert import content_without, find_hunk
+from tui_agent.engine.checkpoints.irreversible_effects import (
+    NO_EFFECTS,
+    IrreversibleEffects,
+    find_irreversible_effects,
+)
 from tui_agent.engine.checkpoints.remaining_effects import (
     CallEvents,
     FileRecords,
     count_kept_folders,
     describe_reverted_call,
     find_kept_changes,
-    find_kept_commits,
     find_remaining_changes,
     find_reverted_calls,
     read_call_events,
@@ -140,11 +144,11 @@ class Rewind:
         old_branch = await self._file_records(shared) if target.conversation else None
         own_commands = await self._find_own_commands() if target.reason == "redo" else []
         if target.conversation:
-            commits = await self._find_kept_commits(target, shared)
+            effects = await self._find_irreversible_effects(target, shared)
             later = await to_thread.run_sync(read_call_events, self._recorder, shared)
             job_ends = await to_thread.run_sync(read_job_ends, self._recorder, shared)
             files, from_seq = restored is not None, self._recorder.state.seq
-            self._move(target, files=files, from_seq=from_seq, commits=commits, later=later, jobs=stopped)
+            self._move(target, files=files, from_seq=from_seq, effects=effects, later=later, jobs=stopped)
             for job in self._recorder.state.jobs:
                 if job.job_id in job_ends:
                     self._recorder.append(job_ends[job.job_id])
@@ -205,10 +209,10 @@ class Rewind:
             ]
         )
 
-    async def _find_kept_commits(self, target: Target, shared: int) -> tuple[str, ...]:
+    async def _find_irreversible_effects(self, target: Target, shared: int) -> IrreversibleEffects:
         if not target.files or target.reason not in ("undo", "revert"):
-            return ()
-        return await to_thread.run_sync(find_kept_commits, self._recorder, shared)
+            return NO_EFFECTS
+        return await to_thread.run_sync(find_irreversible_effects, self._recorder, shared)
 
     async def _record_remaining_changes(
         self,
@@ -368,7 +372,7 @@ class Rewind:
         files: bool,
         from_seq: int,
         hunk: RevertedHunk | None = None,
-        commits: tuple[str, ...] = (),
+        effects: IrreversibleEffects = NO_EFFECTS,
         later: CallEvents = (),
         jobs: Sequence[JobStarted] = (),
     ) -> None:
@@ -394,11 +398,14 @@ class Rewind:
                 used=before.used,
                 run_id=before.run_id,
                 hunk=hunk,
-                kept_commits=commits,
+                kept_commits=effects.commits,
+                kept_stashes=effects.stashes,
+                outside_paths=effects.outside_paths,
+                deleted_paths=effects.deleted_paths,
                 stopped_jobs=tuple(job.command for job in jobs),
             )
         )
-        message = describe_reverted_call(files=files, commits=commits)
+        message = describe_reverted_call(files=files, commits=effects.commits)
         ran = dict.fromkeys(find_reverted_calls(recorder.state.open_calls, later), message)
         close_calls(recorder, why="the session was reverted to this point", ran=ran)
         close_requests(recorder, {})

@@ -89,10 +89,11 @@ def restore_note(
         paths = [path for path in paths if unrestored[path]]
         text = "These files have your changes again"
     elif move == "files":
-        is_removed = restored.removed_count == len(restored.paths) + more and not folders
-        some = "" if not restored.removed_count else " or removed them"
-        text = f"The user restored earlier versions of these files{some}"
-        text = "The user removed these files" if is_removed else text
+        text = "The user restored earlier versions of these files, or removed them"
+        if not restored.removed_count:
+            text = "The user restored earlier versions of these files"
+        elif restored.removed_count == len(restored.paths) + more and not folders:
+            text = "The user removed these files"
     else:
         return None
     if not paths:

@@ -1,4 +1,4 @@
-"""Sentences about an undo or revert: the files restored, removed or kept, the commits that stay, the stopped jobs.
+"""Sentences about an undo or revert: the files restored, removed or kept, and the effects that it did not reverse.
 
 Invariant: a text names only a few files, and shows `…` if there are more.
 """
@@ -8,6 +8,7 @@ from typing import Final
 
 from tui_agent.folds.session.changed_files import format_files
 from tui_agent.protocol.events.files import CheckpointRestored
+from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.unicode_text import clip_line, format_count, list_first
 
 MAX_FILES_NAMED: Final = 3
@@ -102,6 +103,30 @@ def describe_kept_commits(commits: Sequence[str]) -> str:
     else:
         subject, pronoun = f"These commits stay: {', '.join(named)}{more}", "them"
     return f"{subject}. To undo {pronoun} in git and keep all files: git reset {commits[0][:7]}~1"
+
+
+def describe_remains(move: SessionHeadMoved) -> tuple[str, ...]:
+    """Return a sentence for each kind of effect that the undo, redo or revert did not reverse."""
+    sentences = (
+        describe_stopped_jobs(move.stopped_jobs),
+        _describe_unrestored(move.outside_paths, "outside this workspace"),
+        _describe_unrestored(move.deleted_paths, "deleted, and in no checkpoint"),
+        _describe_kept_stashes(move.kept_stashes),
+        describe_kept_commits(move.kept_commits),
+    )
+    return tuple(filter(None, sentences))
+
+
+def _describe_unrestored(paths: Sequence[str], reason: str) -> str:
+    return f"Not restored ({reason}): {list_first(paths, MAX_FILES_NAMED)}." if paths else ""
+
+
+def _describe_kept_stashes(stashes: Sequence[str]) -> str:
+    """Return a sentence about the git stashes that undone turns made. `stashes`: their messages, oldest first."""
+    named = list_first([f"“{stash}”" for stash in stashes], MAX_COMMITS_NAMED)
+    if len(stashes) < 2:
+        return f"Git stash {named} stays; git stash list shows it." if stashes else ""
+    return f"These git stashes stay: {named}; git stash list shows them."
 
 
 def quote_commands(commands: Sequence[str]) -> str:

@@ -14,9 +14,8 @@ from tui_agent.folds.text.labels import (
     unknown_price_warning,
 )
 from tui_agent.folds.text.restored_files import (
-    describe_kept_commits,
     describe_kept_files,
-    describe_stopped_jobs,
+    describe_remains,
     list_names,
     list_restored,
 )
@@ -366,8 +365,7 @@ def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved
         headline = _HEAD_MOVES[reason].format(place=_describe_place(draft, payload.to_seq))
     untouched = "No file was restored." if payload.reason in ("undo", "redo") else "Files were not changed."
     files = "" if payload.files else untouched
-    remains = describe_stopped_jobs(payload.stopped_jobs), describe_kept_commits(payload.kept_commits)
-    draft.add_notice(ev, "resume", "info", (headline, files, *remains))
+    draft.add_notice(ev, "resume", "info", (headline, files, *describe_remains(payload)))
 
 
 @NOTICE_HANDLERS.on(CheckpointRestored)

@@ -93,7 +93,9 @@ class RevertedHunk(FrozenModel):
 
 
 MAX_KEPT_COMMITS = 8
-"""Maximum number of commits listed in one event."""
+"""Maximum number of commits listed in one event. Also the maximum number of stashes."""
+MAX_KEPT_PATHS = 20
+"""Maximum number of paths listed in one event that an undo did not restore."""
 
 
 class SessionHeadMoved(Payload):
@@ -108,7 +110,10 @@ class SessionHeadMoved(Payload):
     the reason is `redo`, the reason of the reversed move. `restored_turns`: number of turns that the redo restores.
     `stopped_jobs`: commands of the background jobs that were stopped, because a turn that the move undoes had started
     them. `kept_commits`: commits of undone turns that are still in the user's repository, as short id and subject (`1a2b3c4
-    Fix the total`). They are listed oldest first; at most `MAX_KEPT_COMMITS` are listed.
+    Fix the total`). They are listed oldest first; at most `MAX_KEPT_COMMITS` are listed. `kept_stashes`: messages of git
+    stashes that undone turns made. `outside_paths`: files outside the workspace that undone calls changed or deleted.
+    `deleted_paths`: files of the workspace that undone calls deleted and that were not restored, because no checkpoint has
+    them. Both lists contain only what the calls named, at most `MAX_KEPT_PATHS` paths each.
     """
 
     kind: Literal["session.head_moved"] = "session.head_moved"
@@ -127,6 +132,9 @@ class SessionHeadMoved(Payload):
     run_id: RunId | None = None
     hunk: RevertedHunk | None = None
     kept_commits: tuple[str, ...] = ()
+    kept_stashes: tuple[str, ...] = ()
+    outside_paths: tuple[str, ...] = ()
+    deleted_paths: tuple[str, ...] = ()
     stopped_jobs: tuple[str, ...] = ()
 
 

@@ -23,10 +23,9 @@ from tui_agent.folds.text.labels import (
     missing_map_notice,
 )
 from tui_agent.folds.text.restored_files import (
-    describe_kept_commits,
     describe_kept_files,
+    describe_remains,
     describe_restored,
-    describe_stopped_jobs,
 )
 from tui_agent.ports.session import AppSession
 from tui_agent.protocol.app_commands import SHARED_COMMANDS
@@ -376,8 +375,7 @@ def _undo_lines(payload: SessionHeadMoved | CheckpointRestored) -> list[str]:
     if isinstance(payload, SessionHeadMoved):
         verb = "undo" if payload.reason == "revert" else payload.reason
         done = f"{verb} done" if verb in ("undo", "redo") else ""
-        remains = describe_stopped_jobs(payload.stopped_jobs), describe_kept_commits(payload.kept_commits)
-        return [line for line in (done, *remains) if line]
+        return [line for line in (done, *describe_remains(payload)) if line]
     unrestored = describe_kept_files(payload)
     return [f"{describe_restored(payload)} {unrestored}." if unrestored else describe_restored(payload)]
 

@@ -1,0 +1,78 @@
+"""An undo names what it does not reverse: files outside the workspace, deleted ignored files, and git stashes."""
+
+import json
+from pathlib import Path
+
+from tests.engine.harness import Bench, call, say
+from tests.engine.test_rewind import go, shell, told
+from tests.stubs.sandboxed import git
+from tui_agent.folds.text.restored_files import describe_remains
+from tui_agent.policy.decision.policy import RulePolicy
+from tui_agent.protocol.commands import DecidePermission, Redo, SubmitPrompt, Undo
+from tui_agent.protocol.events.policy import PermissionRequested
+from tui_agent.protocol.events.session import SessionHeadMoved
+
+
+async def approved_turn(bench: Bench, text: str) -> None:
+    """Run one turn, and allow every call that the policy asks about."""
+    ended, asked = bench.kinds().count("turn.finished"), len(bench.of(PermissionRequested))
+    bench.submit(SubmitPrompt(text=text))
+
+    def has_ended() -> bool:
+        nonlocal asked
+        for request in bench.of(PermissionRequested)[asked:]:
+            asked += 1
+            bench.submit(DecidePermission(request_id=request.request_id, decision="allow"))
+        return bench.kinds().count("turn.finished") > ended
+
+    await bench.until_so(has_ended)
+
+
+def write_to(path: Path | str) -> object:
+    return call(("write_file", json.dumps({"path": str(path), "content": "x"})))
+
+
+async def test_an_undo_names_files_outside_deleted_files_and_stashes(tmp_path: Path) -> None:
+    root, other = tmp_path / "workspace", tmp_path / "other"
+    root.mkdir()
+    other.mkdir()
+    (root / "link").symlink_to(other)
+    (root / ".gitignore").write_text("*.log\nlink\n")
+    (root / "user.log").write_text("only here\n")
+    (root / "a.txt").write_text("old\n")
+    git(root, "init", "-q", "-b", "main")
+    for key, value in (("user.name", "Ada"), ("user.email", "ada@example.org")):
+        git(root, "config", key, value)
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "First")
+    (root / "a.txt").write_text("mine\n")
+    answers = [
+        write_to(other / "one.txt"),
+        write_to("link/two.txt"),
+        shell("rm user.log"),
+        write_to("made.log"),
+        shell("rm made.log"),
+        shell("git stash -q"),
+        say("A."),
+        say("B."),
+    ]
+    asks = {"policy": RulePolicy().decide, "policy_name": "accept-edits"}
+    async with told(tmp_path, *answers, **asks) as bench:
+        await approved_turn(bench, "first")
+        assert (other / "two.txt").exists() and not (root / "user.log").exists()
+        assert (root / "a.txt").read_text() == "old\n"
+        await approved_turn(bench, "second")
+        await go(bench, Undo())
+        assert describe_remains(bench.of(SessionHeadMoved)[-1]) == ()
+        await go(bench, Undo())
+        moved = bench.of(SessionHeadMoved)[-1]
+        assert moved.outside_paths == (str(other / "one.txt"), str(other / "two.txt"))
+        assert moved.deleted_paths == ("user.log",)
+        assert [stash.startswith("WIP on main: ") for stash in moved.kept_stashes] == [True]
+        assert (root / "a.txt").read_text() == "mine\n"
+        outside, deleted, stash = describe_remains(moved)
+        assert outside.startswith(f"Not restored (outside this workspace): {other / 'one.txt'}, ")
+        assert deleted == "Not restored (deleted, and in no checkpoint): user.log."
+        assert stash == f"Git stash “{moved.kept_stashes[0]}” stays; git stash list shows it."
+        await go(bench, Redo())
+        assert describe_remains(bench.of(SessionHeadMoved)[-1]) == ()

@@ -1,0 +1,215 @@
+"""Finds effects of undone turns that an undo does not reverse: in git, outside the workspace, and on deleted files.
+
+Invariant: only recorded effects of calls and git's own records are used. What a command did unnoticed is unknown.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tui_agent.config.project.repository import MAX_BYTES, Repository, find_repository, read_small_text
+from tui_agent.engine.recorder import Recorder
+from tui_agent.fast_dataclass import dataclass
+from tui_agent.protocol.effects import WriteEffect
+from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
+from tui_agent.protocol.events.session import MAX_KEPT_COMMITS, MAX_KEPT_PATHS
+from tui_agent.protocol.events.tool import ToolStarted
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
+
+MAX_SUBJECT_CHARS = 72
+_NEW_COMMIT = ("commit", "cherry-pick", "revert")
+"""The first words of the reflog's lines about a new commit."""
+MTIME_TOLERANCE_S = 1.0
+"""Tolerance for file systems that store the times of files in whole seconds."""
+_NO_PATH: Final = re.compile(r"files that it does not name|a new file|\d+ more|.*[*?\[\0].*", re.DOTALL)
+"""Matches the parts of a recorded target, such as `a.py, a new file`, that are not the path of one file."""
+
+
+@dataclass(frozen=True, slots=True)
+class IrreversibleEffects:
+    """Effects of undone turns that remain, as in `session.head_moved`."""
+
+    commits: tuple[str, ...] = ()
+    stashes: tuple[str, ...] = ()
+    outside_paths: tuple[str, ...] = ()
+    deleted_paths: tuple[str, ...] = ()
+
+
+NO_EFFECTS: Final = IrreversibleEffects()
+
+
+def find_irreversible_effects(recorder: Recorder, after: int) -> IrreversibleEffects:
+    """Return the effects of the turns since the event `after` that were not reversed. Blocks.
+
+    Call this after files were restored, and before the move is recorded.
+    """
+    records = list(recorder.records_after(after - 1))
+    root, spans = Path(recorder.state.workspace), list(_turn_spans(records))
+    repository = find_repository(root) if spans else None
+    known = {record.payload.path for record in records if isinstance(record.payload, FileChanged)}
+    # The workspace of a remote environment is not on this machine.
+    changes = _read_changes(records) if root.is_dir() else ()
+    outside, deleted = _find_unrestored(root, changes, known)
+    return IrreversibleEffects(
+        tuple(find_new_commits(repository, spans)[-MAX_KEPT_COMMITS:]),
+        tuple(find_new_stashes(repository, spans)[-MAX_KEPT_COMMITS:]),
+        tuple(outside),
+        tuple(deleted),
+    )
+
+
+class _Change(NamedTuple):
+    """A change of a file by a call, according to the call's recorded effects.
+
+    `time`: start of the call, in seconds since the epoch.
+    """
+
+    path: str
+    removes: bool
+    time: float
+
+
+def _read_changes(records: Sequence[Record]) -> list[_Change]:
+    """Return the changes by the calls that ran, in order."""
+    started = {
+        record.payload.call_id: record.time for record in records if isinstance(record.payload, ToolStarted)
+    }
+    changes = []
+    for record in records:
+        payload = record.payload
+        if not isinstance(payload, PermissionRequested | PermissionDecided) or payload.call_id not in started:
+            continue
+        time = started[payload.call_id]
+        changes += [
+            _Change(effect.path, effect.removes, time)
+            for effect in payload.effects
+            if isinstance(effect, WriteEffect) and "\0" not in effect.path
+        ]
+        if isinstance(payload, PermissionRequested):
+            changes += _command_changes(payload, time)
+    return list(dict.fromkeys(changes))
+
+
+def _command_changes(request: PermissionRequested, time: float) -> Iterator[_Change]:
+    for command in request.commands:
+        for effect in command.effects:
+            if effect.verb in ("writes", "deletes"):
+                for path in effect.target.split(", "):
+                    if not _NO_PATH.fullmatch(path):
+                        yield _Change(path, effect.verb == "deletes", time)
+
+
+def _find_unrestored(
+    root: Path, changes: Iterable[_Change], known: Collection[str]
+) -> tuple[list[str], list[str]]:
+    """Return the changed files outside the workspace, and the deleted paths in it.
+
+    `known`: paths in the workspace whose changes are in checkpoints.
+    """
+    workspace = Path(os.path.realpath(root))
+    outside, deleted = dict[str, None](), dict[str, None]()
+    for change in changes:
+        path = Path.home() / change.path[2:] if change.path.startswith("~/") else root / change.path
+        place = Path(os.path.realpath(path.parent)) / path.name
+        is_gone = change.removes and not os.path.lexists(place)
+        if not place.is_relative_to(workspace):
+            if is_gone or (not change.removes and _was_written(place, change.time)):
+                outside[str(place)] = None
+        elif is_gone and (relative := place.relative_to(workspace).as_posix()) not in known:
+            deleted[relative] = None
+    return list(outside)[:MAX_KEPT_PATHS], list(deleted)[:MAX_KEPT_PATHS]
+
+
+def _was_written(path: Path, time: float) -> bool:
+    """Return True if `path` is a file that was written at or after `time`, in seconds since the epoch."""
+    # A sandbox may have refused the write, or the write went to a device or to the sandbox's own folder.
+    try:
+        facts = path.stat()
+    except OSError:
+        return False
+    return stat.S_ISREG(facts.st_mode) and facts.st_mtime >= time - MTIME_TOLERANCE_S
+
+
+def _turn_spans(records: Iterable[Record]) -> Iterator[tuple[float, float]]:
+    """Yield the start and the end of each turn, in seconds since the epoch.
+
+    `records`: begins with the last event before the first turn.
+    """
+    start, ended = 0.0, 0.0
+    for number, record in enumerate(records):
+        payload = record.payload
+        if number == 0:
+            ended = record.time
+        elif number == 1 or isinstance(payload, TurnStarted):
+            is_first = isinstance(payload, TurnStarted) and payload.turn == 1
+            start = record.time if is_first else max(record.time, int(ended) + 1.0)
+        elif isinstance(payload, TurnFinished):
+            yield start, record.time
+            ended = record.time
+
+
+def find_new_commits(repository: Repository | None, spans: Sequence[tuple[float, float]]) -> list[str]:
+    """Return the commits made during the time spans, oldest first. Blocks.
+
+    `spans`: (start, end) in seconds since the epoch.
+    """
+    text = "" if repository is None else read_small_text(repository.git_folder / "logs/HEAD", 16 * MAX_BYTES)
+    parents: dict[str, str] = {}
+    subjects: dict[str, str] = {}
+    for old, new, time, message in _read_reflog(text):
+        action, _, subject = message.partition(": ")
+        if action == "commit (amend)":
+            old = parents.pop(old, old)
+        elif action.startswith("reset"):
+            parents = _commits_after_reset(new, parents)
+        if action.startswith(_NEW_COMMIT) and _is_within(time, spans):
+            parents[new], subjects[new] = old, subject
+    return [f"{commit[:7]} {_clean(subjects[commit])}" for commit in parents]
+
+
+def _commits_after_reset(end: str, parents: Mapping[str, str]) -> dict[str, str]:
+    """Return the commits before the first commit whose parent is `end`. They remain after a reset to `end`.
+
+    `parents`: maps each commit to its parent.
+    """
+    remaining: dict[str, str] = {}
+    for commit, parent in parents.items():
+        if parent == end:
+            break
+        remaining[commit] = parent
+    return remaining
+
+
+def _clean(subject: str) -> str:
+    text = subject.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return text if len(text) <= MAX_SUBJECT_CHARS else f"{text[: MAX_SUBJECT_CHARS - 1]}…"
+
+
+def find_new_stashes(repository: Repository | None, spans: Sequence[tuple[float, float]]) -> list[str]:
+    """Return the messages of the stashes made during the time spans and still there, oldest first. Blocks.
+
+    `spans`: (start, end) in seconds since the epoch.
+    """
+    # Git removes a stash's line from this reflog when the stash is applied and dropped.
+    log = (
+        "" if repository is None else read_small_text(repository.common_folder / "logs/refs/stash", MAX_BYTES)
+    )
+    return [_clean(message) for _, _, time, message in _read_reflog(log) if _is_within(time, spans)]
+
+
+def _read_reflog(text: str) -> Iterator[tuple[str, str, int, str]]:
+    """Yield (old id, new id, time in seconds since the epoch, message) for each valid line of a reflog."""
+    for line in text.splitlines():
+        head, _, message = line.partition("\t")
+        words = head.split()
+        if len(words) >= 4 and words[-2].isdigit():
+            yield words[0], words[1], int(words[-2]), message
+
+
+def _is_within(time: int, spans: Iterable[tuple[float, float]]) -> bool:
+    return any(int(start) <= time <= end for start, end in spans)
