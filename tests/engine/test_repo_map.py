@@ -205,6 +205,24 @@ async def test_all_definitions_of_exactly_a_name_are_found_whatever_longer_names
         await maps.aclose()
 
 
+async def test_while_the_index_is_being_built_a_name_is_found_with_its_overloads_and_its_body(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "work").mkdir()
+    stub = "@overload\ndef lines(size: {}) -> str: ...\n"
+    text = stub.format("int") + stub.format("None") + "def lines(size):\n    return str(size)\n"
+    (tmp_path / "work" / "models.py").write_text(text)
+    for number in range(4):
+        (tmp_path / "work" / f"large{number}.py").write_text("# nothing here\n" * 30_000)
+    maps = SessionMaps(tmp_path / "work", tmp_path / "cache")
+    try:
+        places = await maps.find_definitions("lines")
+        assert places is not None
+        assert [(place.line, place.last_line) for place in places] == [(2, 2), (4, 4), (5, 6)]
+    finally:
+        await maps.aclose()
+
+
 async def test_a_map_of_a_slow_folder_is_given_once_it_is_there(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     for number in range(10):

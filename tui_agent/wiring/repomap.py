@@ -101,9 +101,13 @@ class SessionMaps:
             view = self._map.map(own_name)
         except EnvironmentFault:
             return None
-        # The index, which may be incomplete, has all symbols; the map has only the best ones of its files.
         symbols = self._map.find_named_symbols(own_name)
-        symbols += [(file.path, symbol) for file in view.files for symbol in file.symbols]
+        indexed_paths = {path for path, _ in symbols}
+        # The index may lack files. The map shows only one symbol of each name in a file, such as an overload.
+        for file in view.files:
+            names = {split_qualified_name(symbol.name)[1] for symbol in file.symbols}
+            if own_name in names and file.path not in indexed_paths:
+                symbols += [(file.path, symbol) for symbol in self._map.read_symbols(file.path)]
         symbols.sort(key=lambda place: (is_test(place[0]), place[1].kind == "prototype"))
         locations = [
             SymbolLocation(qualified_name(symbol), path, symbol.line, symbol.end)

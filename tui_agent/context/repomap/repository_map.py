@@ -27,7 +27,8 @@ from tui_agent.context.repomap.query import Ask, ClosedFlag, rank_by_scan, rank_
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.redacted_text import Cleaner
 from tui_agent.context.repomap.symbol_names import Definition, find_named_symbols, search_symbols
-from tui_agent.context.repomap.texts import TextCache
+from tui_agent.context.repomap.symbols import symbols_of
+from tui_agent.context.repomap.texts import TextCache, read
 from tui_agent.context.repomap.views import MapView, Symbol
 from tui_agent.errors import EnvironmentFault, os_errors_as
 from tui_agent.ports.redaction import RedactionOptions
@@ -229,6 +230,11 @@ class RepoMap:
                 return [] if index_file is None else find_named_symbols(index_file, name)
             except BROKEN_INDEX_ERRORS:
                 return []
+
+    def read_symbols(self, path: str) -> tuple[Symbol, ...]:
+        """Return all symbols of a file that a map shows, read from the file itself and not from the index."""
+        data = read(f"{self.root}/{path}").data
+        return symbols_of(path, data, self._languages, cleaner=self._cleaner)[1]
 
     def find_users(self, path: str, limit: int) -> list[str]:
         """Return the files that use names defined in the file `path`, strongest use first.
