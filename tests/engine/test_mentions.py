@@ -284,6 +284,15 @@ async def test_a_method_of_another_class_has_its_own_name(workspace: Path) -> No
     assert '<symbol name="Cart.total" path="src/app.py" lines="2-3">' in str(mention.text)
 
 
+async def test_of_many_overloads_the_one_with_the_body_comes_first(workspace: Path) -> None:
+    stub = "    @overload\n    def lines(self, size: int) -> str: ...\n"
+    body = "    def lines(self, size):\n        return str(size)\n"
+    (workspace / "src/models.py").write_text(f"class Reply:\n{stub * 4}{body}")
+    [mention] = await resolve_mentions("see @Reply.lines", _sources(workspace, 20_000))
+    assert (mention.first_line, mention.last_line, mention.note) == (10, 11, "3 places")
+    assert "return str(size)" in str(mention.text) and str(mention.text).count("<symbol") == 3
+
+
 async def test_a_long_symbol_is_cut_with_a_note_how_to_read_on(workspace: Path) -> None:
     body = "".join(f"    line_{number} = 0\n" for number in range(99))
     (workspace / "src" / "long.py").write_text(f"\n\ndef long_one():\n{body}")

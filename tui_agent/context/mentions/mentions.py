@@ -386,7 +386,7 @@ async def _read_definitions(
     place: MentionCandidate, places: Sequence[SymbolLocation], sources: Sources
 ) -> _Lookup | None:
     definitions = list[_Definition]()
-    for location in places[:SYMBOL_PLACES]:
+    for location in _choose_places(places):
         if sources.may_read(location.path, sources.env.resolve(location.path)):
             continue
         try:
@@ -402,6 +402,18 @@ async def _read_definitions(
         return None
     within = partial(_symbol_mention, place, definitions, len(places))
     return _Lookup(within(MAX_MENTION_CHARS), within)
+
+
+def _choose_places(places: Sequence[SymbolLocation]) -> Sequence[SymbolLocation]:
+    """Return at most `SYMBOL_PLACES` places. The longest of each name in a file goes before its overloads."""
+    if len(places) <= SYMBOL_PLACES:
+        return places
+    longest: dict[tuple[str, str], SymbolLocation] = {}
+    for place in places:
+        key = (place.path, place.name)
+        longest[key] = max(longest.get(key, place), place, key=lambda place: place.last_line - place.line)
+    longest_places = set(longest.values())
+    return sorted(places, key=lambda place: place not in longest_places)[:SYMBOL_PLACES]
 
 
 def _symbol_mention(
