@@ -150,3 +150,14 @@ async def test_a_search_shows_no_file_that_a_rule_denies(tmp_path: Path) -> None
         done = bench.of(ToolFinished)[-1]
         assert "plain" in told(done)
         assert "secret" not in told(done).replace("plain|secret", "")
+
+
+async def test_a_question_says_which_paths_are_outside_through_a_link(tmp_path: Path) -> None:
+    workspace, outside = places(tmp_path)
+    (workspace / "lk").symlink_to(outside)
+    tools = list(tools_of("files").values())
+    answers = [call(("write_file", '{"path": "lk/y.txt", "content": "y"}')), say("done")]
+    async with running(tmp_path, answers, tools, policy=POLICY.decide, policy_name="accept-edits") as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        request = await bench.until_payload(PermissionRequested)
+        assert request.outside_paths == ("lk/y.txt",)

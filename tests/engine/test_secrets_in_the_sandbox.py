@@ -221,3 +221,36 @@ async def test_a_line_that_the_user_allowed_word_for_word_reads_what_it_names() 
         "python3 test.py .env", "ask", {**FILES, "test.py": TEST}, rules=["allow exact python3 test.py .env"]
     )
     assert found == Seen("[exit 0]\n6", ())
+
+
+@pytest.mark.parametrize(("ignored", "unrestorable"), [(True, (".env",)), (False, ())])
+async def test_a_refused_deletion_names_the_file_and_whether_undo_can_restore_it(
+    ignored: bool, unrestorable: tuple[str, ...]
+) -> None:
+    require_sandbox()
+    with elsewhere() as base:
+
+        def made(root: Path) -> LocalEnvironment:
+            (root / ".env").write_text(FILES[".env"])
+            (root / ".gitignore").write_text(".env\n" if ignored else "")
+            (root / "clean.py").write_text("import os\nos.remove('.env')\n")
+            return LocalEnvironment(root, confinement=confinement(root, base / "home", base / "records"))
+
+        script = [call(("run_command", '{"command": "python3 clean.py"}')), say("Done.")]
+        async with running(
+            base,
+            script,
+            list(tools_of("shell").values()),
+            env=made,
+            policy=RulePolicy().decide,
+            policy_name="accept-edits",
+            checkpoints=True,
+        ) as bench:
+            answering(bench, "allow", "once")
+            bench.submit(SubmitPrompt(text="go"))
+            await bench.until("turn.finished")
+            asked = [request for request in bench.of(PermissionRequested) if request.rerun]
+    why = (
+        "The command tried to delete or replace .env, which may hold secrets and is protected from commands."
+    )
+    assert [(one.rerun, one.reason, one.unrestorable) for one in asked] == [("outside", why, unrestorable)]

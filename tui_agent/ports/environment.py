@@ -101,6 +101,8 @@ class ExecResult:
     """Files with secrets that the command probably read. They appeared empty to the command."""
     needed_secrets: "tuple[SecretFile, ...]" = ()
     """Files with secrets that the command may need to read. The sentence in `blocked` names them."""
+    changed_secrets: "tuple[SecretFile, ...]" = ()
+    """Files with secrets that the sandbox protected from a change or a deletion. The sentence in `blocked` names them."""
     notes: tuple[str, ...] = ()
     """Sentences about misleading output. For example, the sandbox makes some files appear empty."""
     cut_offset: int = 0

@@ -116,6 +116,23 @@ async def test_a_warning_is_not_repeated_as_the_reason_for_asking() -> None:
         assert driven.text().count(why) == 1 and "Asked" not in driven.text()
 
 
+@pytest.mark.parametrize(
+    ("changes", "undo"),
+    [
+        ({"outside_paths": ("src/entry.py",)}, "/undo restores nothing outside this workspace"),
+        ({"rerun": "outside", "unrestorable": (".env",)}, "/undo cannot restore .env"),
+    ],
+)
+async def test_the_undo_line_promises_no_more_than_an_undo_does(
+    changes: dict[str, object], undo: str
+) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, request().model_copy(update=changes))
+        undo_line = next(row for row in driven.rows() if " Undo " in row)
+        assert undo in undo_line
+        assert ("src/entry.py, outside this workspace" in driven.text()) == ("outside_paths" in changes)
+
+
 async def test_effects_stand_in_their_fixed_order() -> None:
     async with open_app(golden("night_shift")) as driven:
         await ask(driven, request())

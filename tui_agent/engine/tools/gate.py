@@ -4,6 +4,7 @@ Invariant: before a call starts, the log has a `permission.decided` for exactly 
 """
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -190,7 +191,12 @@ class Gate:
         while True:
             preview = await self._preview(case, judged)
             content = f"{opening_rule(paths)} {preview.content}"
-            changes = {"digest": self._digest(case, content), "rule_error": rule_fault, "rerun": "with_files"}
+            changes = {
+                "digest": self._digest(case, content),
+                "rule_error": rule_fault,
+                "rerun": "with_files",
+                "unrestorable": await self._find_unrestorable(refused),
+            }
             request, answer = await self._ask_user(case, decision, judged, preview, changes)
             if answer.decision == "deny" or answer.rule in ("", opening_rule(paths)):
                 break
@@ -214,15 +220,23 @@ class Gate:
             self._record(case, decision, False, why, "")
             return Rerun(f"The command cannot be run again: {why}. Create it in the workspace instead.")
         preview = await self._preview(case, judged)
-        outside = self._outside_changes(case, preview.content)
-        request, answer = await self._ask_user(
-            case, decision, judged, preview, {**outside, "rerun": "outside"}
-        )
+        changes = {
+            **self._outside_changes(case, preview.content),
+            "rerun": "outside",
+            "unrestorable": await self._find_unrestorable(refused),
+        }
+        request, answer = await self._ask_user(case, decision, judged, preview, changes)
         answer = answer.model_copy(update={"reach": "once", "rule": ""})
         verdict = self._verdict_by_user(case, decision, request, answer, judged)
         if verdict.allowed:
             return Rerun()
         return Rerun(f"The command was not run outside the sandbox: {verdict.for_model}")
+
+    async def _find_unrestorable(self, refused: ExecResult) -> tuple[str, ...]:
+        """Return the names of the secret files that another run can change and `/undo` cannot restore."""
+        files = refused.changed_secrets
+        restorable = await self._restorable.select([file.path for file in files if file.path[-1] != "/"])
+        return tuple(file.name for file in files if file.path not in restorable)
 
     def _find_sandbox_only_path(self, case: JudgedCall, judged: dict[str, str]) -> str:
         """Return a path that the call needs and that only the sandbox's own temporary folder can have, or ""."""
@@ -287,7 +301,7 @@ class Gate:
         decision: Decision,
         judged: dict[str, str],
         preview: Preview,
-        changes: dict[str, str],
+        changes: Mapping[str, object],
     ) -> tuple[PermissionRequested, DecidePermission]:
         """Record a permission request and wait for the user's answer.
 
@@ -311,6 +325,7 @@ class Gate:
             time_limit_s=time_limit if case.is_command else None,
             sandbox=workspace_sandbox(env) if case.is_command else "",
             environment=env.name if case.is_command and env.name != LOCAL_ENVIRONMENT else "",
+            outside_paths=tuple(path for path, real in judged.items() if not self._is_inside(real)),
         ).model_copy(update=changes)
         self._parts.recorder.append(request, agent=case.agent)
         self._states.set(AgentState.WAITING, f"{request.verb} {request.target}".strip(), agent=case.agent)
@@ -412,12 +427,11 @@ class Gate:
         # command.
         policy = self._policy_name(case.agent)
         network = NETWORK in decision.classes or policy == "bypass"
-        root = self._parts.env.root.rstrip("/") + "/"
         written_paths = {
             judged[path] for path in self._parts.policy.written_paths(case.effects) if path in judged
         }
         written_paths -= set(decision.private_temp_paths)
-        outside = tuple(sorted(path for path in written_paths if not f"{path}/".startswith(root)))
+        outside = tuple(sorted(path for path in written_paths if not self._is_inside(path)))
         is_unasked = decision.verdict == "allow"
         is_read_only = (only_reads := decision.classes == (READ_ONLY,)) and is_unasked
         may_read_secrets = not is_unasked or decision.allowed_by_exact_rule or policy == "bypass"
@@ -438,6 +452,10 @@ class Gate:
             unsandboxed=decision.leaves_sandbox,
         )
         return Verdict(True, sandbox_grant=granted, only_reads=only_reads)
+
+    def _is_inside(self, path: str) -> bool:
+        """Return True if a real path is the workspace or a file in it."""
+        return f"{path}/".startswith(self._parts.env.root.rstrip("/") + "/")
 
     def _policy_name(self, agent: AgentId) -> PolicyName:
         settings = self._parts.recorder.state_of(agent).settings

@@ -88,9 +88,12 @@ class RestorableFiles:
         profile = PROFILES[settings.policy if settings else "ask"]
         if profile.writes_inside == "deny" or profile.deletes_inside == "allow":
             return frozenset()
-        root = self._parts.env.resolve("")
         inside = find_named_deletions(self._parts.policy, self._parts.env, checked.effects)
-        store = self._checkpointing.store
+        return await self.select(inside)
+
+    async def select(self, inside: Sequence[str]) -> frozenset[str]:
+        """Return those of the workspace files `inside` (absolute paths) that `/undo` can restore."""
+        root, store = self._parts.env.resolve(""), self._checkpointing.store
         if not inside or store is None:
             return frozenset()
         try:

@@ -65,6 +65,9 @@ class PermissionRequested(Payload):
 
     `rerun`: set if the call already ran and the sandbox blocked it; `reason` describes the blocked action. If the user
     agrees, the call runs again: outside the sandbox, or in it with access to the files that it needs.
+
+    `outside_paths`: the call's paths, as in its effects, that are outside the workspace, also through a link.
+    `unrestorable`: files with secrets that the call may change or delete, and that `/undo` cannot restore.
     """
 
     kind: Literal["permission.requested"] = "permission.requested"
@@ -88,6 +91,8 @@ class PermissionRequested(Payload):
     rejected_rule: str = ""
     rejected_reach: Reach = "always"
     rerun: Rerun = ""
+    outside_paths: tuple[str, ...] = ()
+    unrestorable: tuple[str, ...] = ()
 
     def choice_for(self, reach: Reach) -> PermissionChoice | None:
         """Return the choice with this reach, or None. For `everywhere`, return the choice `always`."""

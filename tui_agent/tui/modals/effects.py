@@ -85,7 +85,7 @@ def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> l
         return lines
     return [
         ("Reads", _reads(effects, unknown)),
-        ("Writes", _writes(effects, unknown, workspace)),
+        ("Writes", _writes(request, unknown, workspace)),
         ("Network", _network(effects, unknown)),
         *lines,
     ]
@@ -116,12 +116,12 @@ def _reads(effects: Sequence[Effect], unknown: bool) -> str:
     return _join_texts(paths, "not known" if unknown else "nothing else")
 
 
-def _writes(effects: Sequence[Effect], unknown: bool, workspace: str) -> str:
+def _writes(request: PermissionRequested, unknown: bool, workspace: str) -> str:
     texts: list[str] = []
-    for effect in effects:
+    for effect in request.effects:
         if isinstance(effect, WriteEffect):
             change = ", removed" if effect.removes else ", a new file" if effect.creates else ""
-            place = "" if _is_inside(effect.path, workspace) else ", outside this workspace"
+            place = "" if _is_inside(effect.path, request, workspace) else ", outside this workspace"
             texts.append(reveal_line(effect.path) + change + place)
     return _join_texts(texts, "not known" if unknown else "nothing", "; ")
 
@@ -141,7 +141,9 @@ def _undo(request: PermissionRequested, workspace: str, unknown: bool) -> str:
         if effect.verb in _FILE_VERBS
         for path in effect.target.split(", ")
     ]
-    if not all(_is_inside(path, workspace) for path in (*changed, *targets)):
+    if request.unrestorable:
+        return f"/undo cannot restore {reveal_line(' and '.join(request.unrestorable))}"
+    if not all(_is_inside(path, request, workspace) for path in (*changed, *targets)):
         return "/undo restores nothing outside this workspace"
     if unknown:
         return "/undo restores the changed files, but nothing else"
@@ -159,7 +161,9 @@ def _reason(reason: str, policy: str) -> str:
     return text if text.startswith("because") else f"because {text[:1].lower()}{text[1:]}"
 
 
-def _is_inside(path: str, workspace: str) -> bool:
+def _is_inside(path: str, request: PermissionRequested, workspace: str) -> bool:
+    if path in request.outside_paths:
+        return False
     is_relative = not path.startswith(("/", "~", ".."))
     return is_relative or (bool(workspace) and path.startswith(workspace.rstrip("/") + "/"))
 

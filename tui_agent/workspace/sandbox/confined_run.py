@@ -60,23 +60,7 @@ async def run_confined(
     result = replace(result, notes=tuple(confined_command.renaming_notes))
     if result.outcome != "exited":
         return result
-    denial = SecretDenial()
-    if result.exit_code:
-        text = (result.output + result.stderr).decode("utf-8", "replace")
-        if confined_command.masked and not spec.show_secrets_as_empty:
-            find = partial(find_denied_secrets, text, confined_command.masked, read_only=spec.read_only)
-            denial = await to_thread.run_sync(find)
-        if not denial.reason:
-            denial = SecretDenial(
-                explain_denial(
-                    _strip_placeholder_messages(text, confined_command.placeholders),
-                    result.exit_code,
-                    confinement.bounds,
-                    network=spec.allow_network,
-                    sealed=spec.repository_read_only,
-                    read_only=spec.read_only,
-                )
-            )
+    denial = await _find_denial(confinement, confined_command, spec, result)
     noted = find_leak_check_notes(result.output + result.stderr)
     if not denial.reason and (confined_command.masked or confined_command.placeholders):
         notes = find_output_notes(
@@ -88,7 +72,37 @@ async def run_confined(
             is_read_only=spec.show_secrets_as_empty,
         )
         noted += await to_thread.run_sync(tuple, notes)
-    return replace(result, blocked=denial.reason, needed_secrets=denial.files, notes=(*noted, *result.notes))
+    return replace(
+        result,
+        blocked=denial.reason,
+        needed_secrets=denial.files,
+        changed_secrets=denial.changed,
+        notes=(*noted, *result.notes),
+    )
+
+
+async def _find_denial(
+    confinement: Confinement, confined_command: ConfinedCommand, spec: ExecSpec, result: ExecResult
+) -> SecretDenial:
+    """Return what the sandbox probably refused to a command that ended. Empty if the command succeeded."""
+    if not result.exit_code:
+        return SecretDenial()
+    text = (result.output + result.stderr).decode("utf-8", "replace")
+    if confined_command.masked and not spec.show_secrets_as_empty:
+        find = partial(find_denied_secrets, text, confined_command.masked, read_only=spec.read_only)
+        denial = await to_thread.run_sync(find)
+        if denial.reason:
+            return denial
+    return SecretDenial(
+        explain_denial(
+            _strip_placeholder_messages(text, confined_command.placeholders),
+            result.exit_code,
+            confinement.bounds,
+            network=spec.allow_network,
+            sealed=spec.repository_read_only,
+            read_only=spec.read_only,
+        )
+    )
 
 
 async def open_confined(

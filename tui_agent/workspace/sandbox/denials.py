@@ -35,6 +35,10 @@ _CMAKE_ERROR = re.compile(r"^CMake Error.*(?:\n {2}.*)+", re.MULTILINE)
 _BUSY = re.compile(r"device or resource busy|\bEBUSY\b", re.IGNORECASE)
 _CROSS_DEVICE = re.compile(r"cross-device link|\bEXDEV\b|os error 18\b|errno 18\b", re.IGNORECASE)
 _WRITE_REFUSED = re.compile(f"{_READ_ONLY.pattern}|{_BUSY.pattern}", re.IGNORECASE)
+_DELETION_REFUSED = re.compile(
+    rf"(?:\b(?:remov|unlink|delet)\w*\b|\brm:).*(?:{_WRITE_REFUSED.pattern})", re.IGNORECASE
+)
+"""The message of a program that could not delete a file."""
 DENIED = re.compile(r"permission denied|access denied|\bEACCES\b|os error 13\b|errno 13\b", re.IGNORECASE)
 _NOT_PERMITTED = re.compile(
     r"operation not permitted|no new privileges|\bEPERM\b|os error 1\b|errno 1\b", re.IGNORECASE
@@ -68,10 +72,16 @@ _BAD_SYSTEM_CALL = 128 + 31
 
 
 class SecretDenial(NamedTuple):
-    """The secret files that a command could not read, and a sentence about them. Both are empty if nothing was denied."""
+    """The secret files that a command could not read or change. All fields are empty if nothing was denied.
+
+    - `reason`: a sentence about the files
+    - `files`: the files to which the sandbox can give the command access
+    - `changed`: the files that the command tried to change or delete
+    """
 
     reason: str = ""
     files: tuple[SecretFile, ...] = ()
+    changed: tuple[SecretFile, ...] = ()
 
 
 def explain_denial(
@@ -106,7 +116,7 @@ def explain_denial(
 def find_denied_secrets(
     output: str, masked: Sequence[SecretFile], *, read_only: bool = False
 ) -> SecretDenial:
-    """Return the secret files that a failed command seems to need, with a sentence about them.
+    """Return the secret files that a failed command seems to read, change or delete, with a sentence about them.
 
     This call blocks.
 
@@ -122,15 +132,9 @@ def find_denied_secrets(
             excludes = " ".join(f"':!{file.name.rstrip('/')}'" for file in files)
             reason += f" To add everything else: git add -A -- . {excludes}"
         return SecretDenial(reason, files)
-    writable = [] if read_only else [file for file in masked if file.is_writable]
-    files = _files_in_lines(tail, _WRITE_REFUSED, writable)
+    files = () if read_only else _files_in_lines(tail, _WRITE_REFUSED, masked)
     if files:
-        names = " and ".join(map(_describe_file, files))
-        verb = "are" if len(files) > 1 else "is"
-        reason = (
-            f"The command tried to change {names}, which may hold secrets and {verb} protected from commands."
-        )
-        return SecretDenial(reason, files)
+        return _describe_changes(files, tail)
     named_variables = set(_VARIABLE.findall(tail))
     for file in masked:
         missing = sorted(named_variables & _read_variable_names(file))
@@ -139,6 +143,20 @@ def find_denied_secrets(
             why = f"The output mentions {missing[0]}, which is set in {name}; that file is hidden from commands."
             return SecretDenial(why, (file,))
     return SecretDenial()
+
+
+def _describe_changes(files: tuple[SecretFile, ...], output: str) -> SecretDenial:
+    action = "change"
+    if _files_in_lines(output, _DELETION_REFUSED, files):
+        action = "delete"
+    elif _files_in_lines(output, _BUSY, files):  # a mounted file is busy only if its name is removed or taken
+        action = "delete or replace"
+    names, verb = " and ".join(map(_describe_file, files)), "are" if len(files) > 1 else "is"
+    reason = (
+        f"The command tried to {action} {names}, which may hold secrets and {verb} protected from commands."
+    )
+    # Access does not help with a file that every command finds read-only, such as .env.
+    return SecretDenial(reason, files if all(file.is_writable for file in files) else (), files)
 
 
 def _files_in_lines(
@@ -187,7 +205,8 @@ def _read_variable_names(file: SecretFile) -> set[str]:
 def _explain_line(line: str, bounds: Bounds, network: bool) -> str:
     outside = _find_outside_paths(line, bounds)
     if _READ_ONLY.search(line) or _BUSY.search(line):
-        changed = _describe_paths(outside or _find_paths(line))
+        protected = [name for name in bounds.read_only if contains_name(line, name)]
+        changed = _describe_paths(outside or _find_paths(line) or protected)
         return f"The command tried to change {changed}, which the sandbox does not allow."
     if _CROSS_DEVICE.search(line):
         place = _describe_paths(outside) if outside else "part of the workspace"

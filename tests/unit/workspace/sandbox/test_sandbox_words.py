@@ -257,6 +257,7 @@ REFUSED_WORDS = {
     "Bad system call (core dumped)": "a system call",
     "OSError: [Errno 18] Invalid cross-device link: 'a' -> '/tmp/a'": "/tmp/a is on a separate file system",
     "ln: failed to create hard link 'b' => 'a': Invalid cross-device link": "part of the workspace is on",
+    "rm: cannot remove '.vscode': Device or resource busy": "tried to change .vscode, which the sandbox",
 }
 OTHER_WORDS = (
     "AssertionError: 1 != 2",
@@ -269,7 +270,7 @@ OTHER_WORDS = (
 
 
 def test_the_last_words_of_a_command_tell_what_was_refused() -> None:
-    bounds = Bounds("/work", home="/home/ada", absent=(".git",))
+    bounds = Bounds("/work", home="/home/ada", read_only=(".vscode",), absent=(".git",))
     for line, about in REFUSED_WORDS.items():
         assert about in explain_denial(f"working\n{line}\n", 1, bounds, network=False), line
     for line in OTHER_WORDS:
