@@ -6,9 +6,10 @@ import pytest
 from textual import events
 
 from tests.tui.app.driving import Driven, golden, open_app
-from tests.tui.app.test_approvals import ask, request
+from tests.tui.app.test_approvals import CHOICES, ask, request
 from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import DecidePermission, Interrupt, Queue, Steer
+from tui_agent.protocol.events.policy import PermissionChoice
 from tui_agent.protocol.events.turn import TurnStarted, UserQueued, UserUnqueued
 from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.confirm import QuitQuestion
@@ -415,3 +416,17 @@ async def test_a_key_that_is_held_down_allows_nothing() -> None:
         modal.answer_delay_s = 0.5
         await type_slowly(driven, "aaaa", 0.03)
         assert driven.session.submitted == [] and driven.app.editor.text == "aaaa"
+
+
+async def test_letters_of_an_answer_that_is_not_available_do_not_become_a_message() -> None:
+    no_always = PermissionChoice(
+        reach="always", rule="", offered=False, unavailable_reason="not available for commands that delete"
+    )
+    async with open_app(golden("night_shift")) as driven:
+        modal = await ask(driven, request(choices=(*CHOICES[:2], no_always)))
+        modal.answer_delay_s = 0.5
+        await type_slowly(driven, "aass", 0.03)
+        assert driven.app.editor.text == "" and modal.chosen == "s"
+        await driven.until(lambda: bool(driven.session.submitted))
+        [answer] = driven.session.submitted
+        assert isinstance(answer, DecidePermission) and answer.reach == "session"

@@ -143,6 +143,8 @@ class Approval(ApprovalRows):
         self._pick(answer)
         if self.choice(answer).offered and (is_confirmed or is_direct):
             self.give_unless_typing(lambda: self.answer(answer))
+        elif is_confirmed:
+            self._letters.clear()  # both presses were answers, so the next letter does not make a text of them
 
     def press_edit(self) -> None:
         """Open the text field for the rule, if the user is not typing a message."""
