@@ -284,7 +284,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         chat = controller.chat.widget if controller is not None else None
         running = controller is not None and controller.is_running
         scopes: tuple[Scope, ...] = ("app", "prompt", "transcript")
-        if self.prompt.menu.display:
+        if self.editor.menu_open:
             scopes = ("menu",)
         elif self.start is not None and self.start.has_focus:
             scopes = ("start", "app")
@@ -322,7 +322,8 @@ class AgentApp(SessionApp, inherit_bindings=False):
         keys = [key._replace(word=words.get(key.action, key.word)) for key in keys]
         candidate = self.prompt.menu.candidate
         if in_menu and candidate is None:
-            keys = [key for key in keys if key.action in ("choose", "close_menu")]
+            useful = ("choose", "close_menu") if self.prompt.menu.candidates else ("close_menu",)
+            keys = [key for key in keys if key.action in useful]
         elif in_menu and candidate is not None and (candidate.needs_whole_word or candidate.dimmed):
             keys = [key for key in keys if key.action != "accept"]
         elif in_menu and self.prompt.menu.is_mention_complete(self.editor):

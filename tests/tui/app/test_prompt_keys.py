@@ -357,6 +357,21 @@ async def test_history_search_finds_and_esc_gives_the_written_text_back() -> Non
         assert driven.session.submitted == []
 
 
+@pytest.mark.parametrize("fixture", ["night_shift", "running"])
+async def test_a_history_search_without_a_match_sends_nothing(fixture: str) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        if fixture == "running":
+            driven.session.feed(TurnStarted(turn=3))
+        await driven.press("ctrl+r")
+        await driven.type("nowhere")
+        assert "history: 0 found" in driven.text()
+        assert driven.rows()[-1].split() == ["Esc", "close", "F1", "help"]
+        await driven.press("enter", "tab")
+        assert driven.session.submitted == [] and driven.app.prompt.editor.text == "nowhere"
+        await driven.press("escape")
+        assert driven.app.prompt.editor.text == ""
+
+
 async def test_what_is_typed_before_the_session_is_open_is_kept_and_sent() -> None:
     session = FakeSession(golden("night_shift"))
     session.gate = asyncio.Event()

@@ -304,7 +304,8 @@ class Prompt(Vertical):
         before = (self.menu.display, self.menu.rows, self.menu.candidate) if self.menu.is_attached else ()
         self.menu.offer(candidates, choose=choose)
         self.menu.display = bool(candidates)
-        self.editor.menu_open = bool(candidates)
+        # The menu's keys also work during a history search without a match, so that Enter does not send its words.
+        self.editor.menu_open = bool(candidates) or self._searching is not None
         if before != (self.menu.display, self.menu.rows, self.menu.candidate):
             self.post_message(self.MenuChanged())
         self.update_note()
@@ -372,7 +373,12 @@ class Prompt(Vertical):
             self.submit("send")
 
     def submit(self, how: str) -> None:
-        """Send the message in the editor; an empty message is sent too, because Enter can mean "try again"."""
+        """Send the message in the editor; an empty message is sent too, because Enter can mean "try again".
+
+        During a history search, do nothing: the text is the search's words, not a message.
+        """
+        if self._searching is not None:
+            return
         self._offer([])
         self._closed_at = None
         editor = self.editor
