@@ -86,6 +86,24 @@ async def test_a_message_sent_before_the_answer_about_files_cancels_the_undo(is_
         assert not [command for command in driven.session.submitted if isinstance(command, Undo)]
 
 
+async def test_text_typed_into_the_question_goes_to_the_prompt_and_ticks_nothing() -> None:
+    async with open_app(session=begun()) as driven:
+        to_seq = run_long_command(driven)
+        await driven.settle()
+        await driven.type("/undo")
+        await driven.press("enter")
+        plan_undo(driven, to_seq, planned_change("made.txt"))
+        await driven.settle()
+        sheet = driven.app.screen
+        assert isinstance(sheet, FileChoice)
+        sheet.end_grace_period()
+        await driven.type("not yet")
+        assert driven.app.prompt.editor.text == "not yet" and "[x] made.txt" in driven.text()
+        await driven.press("escape", "down", "enter")
+        undone = [command.overwrite for command in driven.session.submitted if isinstance(command, Undo)]
+        assert undone == [("made.txt",)] and driven.app.prompt.editor.text == "not yet"
+
+
 async def test_undo_after_a_long_command_does_not_ask_if_nothing_is_uncertain() -> None:
     async with open_app(session=begun()) as driven:
         to_seq = run_long_command(driven)

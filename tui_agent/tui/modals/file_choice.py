@@ -22,12 +22,13 @@ _REDO_HINT = "/redo reverses the undo, but does not start the job again."
 class FileChoice(ChoiceSheet[tuple[str, ...] | None]):
     """A list of files with boxes to tick. The result is the ticked paths, or None if the user cancels.
 
-    Files that changed during a long command are ticked at first. `jobs`: commands of the background jobs that the undo
+    Typed text goes to the message in the prompt. Files that changed during a long command are ticked at first. `jobs`: commands of the background jobs that the undo
     stops.
     """
 
     scope: ClassVar[Scope] = "files"
     give_action: ClassVar[str] = "files_go"
+    answer_actions: ClassVar[frozenset[str]] = frozenset({"files_go"})
     has_grace_period: ClassVar[bool] = True
 
     def __init__(self, title: str, changes: Sequence[PlannedFileChange], jobs: Sequence[str] = ()) -> None:
@@ -92,6 +93,9 @@ class FileChoice(ChoiceSheet[tuple[str, ...] | None]):
         if not self.count:
             return [self.key_map.hint("files_go", "undo"), self.key_map.hint("files_close")]
         return [self.key_map.hint(name) for name in names if name != "files_choose" or self.count > 1]
+
+    def select_default(self) -> None:
+        self.chosen = 0
 
     def tick(self) -> None:
         """Tick or clear the box of the selected file."""
