@@ -366,6 +366,16 @@ UNCHANGED = "the conversation is unchanged. /redo reverses this; after your next
             ["Restored the newer version of helpers.py."],
         ),
         (
+            {"reason": "redo", "redone": "files"},
+            RESTORED.model_copy(update={"removed_count": 1}),
+            ["Removed helpers.py again."],
+        ),
+        (
+            {"reason": "redo", "redone": "files"},
+            RESTORED.model_copy(update={"paths": ("a", "b"), "removed_count": 1}),
+            ["Restored the newer versions. 1 file restored: a; 1 file removed: b."],
+        ),
+        (
             {"reason": "redo", "redone": "undo"},
             RESTORED.model_copy(update={"paths": ("a", "b", "c", "d"), "removed_count": 1}),
             ["Restored the turn “fix it”.", "3 files restored: a, b, c; 1 file removed: d"],

@@ -95,6 +95,8 @@ _FILE_MOVES = {
 _FILE_REDOS = {
     "hunk": "Restored the change in {files} that you had reverted.",
     "files": "Restored the newer version of {files}.",
+    "removed": "Removed {files} again.",
+    "mixed": "Restored the newer versions. {counts}.",
     "kept": "Restored your version of {files}.",
 }
 
@@ -380,7 +382,7 @@ def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointResto
         earlier_names, was_redo = earlier
         if move == "files" and earlier_names.issuperset(restored):
             key = "kept in a redo" if was_redo and not draft.is_redo else "kept"
-        elif move == "files" and not draft.is_redo:
+        elif move == "files":
             removed = payload.removed_count + sum(folder.removed for folder in payload.folders)
             total = (
                 len(payload.paths) + payload.unlisted_count + sum(folder.files for folder in payload.folders)
