@@ -98,6 +98,18 @@ async def test_another_format_is_named_and_a_wrong_one_is_refused() -> None:
         await driven.press("escape", "enter")
         assert len(program.asked) == 1
         assert "The format can be html, markdown" in driven.text()
+        assert "Example: /export markdown notes.md" in driven.text()
+
+
+async def test_a_place_after_the_format_is_suggested_instead_of_the_documents() -> None:
+    program = Program(said=json.dumps({"path": "/tmp/my notes.md"}))
+    async with open_app(golden("night_shift"), outside=program) as driven:
+        await ask_for(driven, "/export Markdown  /tmp/my notes.md")
+        assert "Export this session as markdown" in driven.text()
+        assert "Save in   /tmp/my notes.md" in driven.text() and program.asked == []
+        await driven.press("enter")
+        await driven.until(lambda: program.asked)
+        assert program.asked[0][4:] == ("markdown", "--json", "--output", "/tmp/my notes.md")
 
 
 async def test_why_there_is_no_export_is_said() -> None:

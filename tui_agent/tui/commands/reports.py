@@ -123,10 +123,15 @@ def check_terminal(app: SessionApp) -> tuple[str, str]:
 
 
 def export(context: AppContext, argument: str) -> None:
-    """Ask where to save the open session, and export it. `argument` is the format."""
-    export_format = argument.strip().lower() or FORMATS[0]
+    """Ask where to save the open session, and export it.
+
+    `argument`: the format and the place to suggest, e.g. `markdown notes.md`. Both can be left out.
+    """
+    export_format, _, place = argument.strip().partition(" ")
+    export_format = export_format.lower() or FORMATS[0]
     if export_format not in FORMATS:
-        context.app.say(f"The format can be {', '.join(FORMATS)}.", "warning")
+        example = "Example: /export markdown notes.md"
+        context.app.say(f"The format can be {', '.join(FORMATS)}. {example}", "warning")
         return
     if not context.views.seq:
         context.app.say("Nothing to export yet: send a message first.", "warning")
@@ -143,6 +148,7 @@ def export(context: AppContext, argument: str) -> None:
         Path(context.work_folder),
         ("sessions", "export", context.app.session_id, "--format", export_format),
         lambda text, level: context.app.say(text, level, stays=level != "info"),
+        place=place.strip(),
         remark=remark,
     )
     context.worker(form, "export")

@@ -70,23 +70,24 @@ async def export_to_chosen_place(
     words: tuple[str, ...],
     say: Callable[[str, Level], object],
     *,
+    place: str = "",
     remark: str = "",
     beat_s: float = BEAT_S,
 ) -> None:
     """Ask for a place, export by running `tui-agent` with `words`, and show the result.
 
-    `remark`: text after the result. `beat_s`: seconds between updates of the elapsed time.
+    `place`: the place to suggest; empty for the default folder. `remark`: text after the result. `beat_s`: seconds between updates of the elapsed time.
     """
 
     def find_folder() -> Path:
         return default_export_folder(layers.load_config(app.options, app.environ).data_dir, workspace)
 
     try:
-        folder = await asyncio.to_thread(find_folder)
+        place = place or shorten_home(await asyncio.to_thread(find_folder))
     except (TuiAgentError, OSError) as fault:
         say(str(fault), "error")
         return
-    answer = await app.push_screen_wait(ExportForm(title, shorten_home(folder)))
+    answer = await app.push_screen_wait(ExportForm(title, place))
     if answer is None:
         return
     dest = _resolve(answer, workspace)
