@@ -23,6 +23,7 @@ _PACKAGE_MANAGERS = frozenset({"npm", *_LOCK_FILES.values()})
 RUNNABLE_PROGRAMS = "pytest, unittest, npm test and similar, cargo test, go test"
 OTHER_PROGRAMS_HINT = "Use run_command for all other commands, such as ctest or make check."
 _ONE_TEST_HINT = "To run one test without pytest, give the whole `command`."
+_ALL_PACKAGES = "./..."
 _TEST_FILE = re.compile(r"(test_.*|.*_test|tests?)\.py")
 _PYTEST_SIGNS = re.compile(
     rb"^[ \t]*+(?:import|from) pytest|^def test_|^class Test\w*(\(\s*\))?:", re.MULTILINE
@@ -91,7 +92,7 @@ async def find_test_command(env: Environment, path: str) -> TestCommand:
         raise ToolError(f"File or folder not found: {file or path}.", hint=_ONE_TEST_HINT)
     command = await _command_for(env, info)
     if not command.argv:
-        raise _no_path_error(file)
+        raise _no_path_error(command.framework, file)
     if not test:
         return command
     if command.framework != "pytest" or info is None or info.kind == "directory":
@@ -124,22 +125,50 @@ async def _command_for(env: Environment, info: FileInfo | None) -> TestCommand:
 async def add_path(env: Environment, command: TestCommand, path: str) -> TestCommand:
     """Return the command that runs only the tests in `path`, relative to the command's folder.
 
-    Raise `ToolError` if the command runs a script of several commands, and none of these is a known test program.
+    Raise `ToolError` if the test program cannot run the tests in `path` alone. Examples are a module of a Rust crate,
+    and a script of several commands without a known test program.
     """
     words = (*command.argv, path)
     if _script_name(words):
         scripts = await _read_scripts(env, str(PurePosixPath(command.cwd, "package.json")))
         words = _narrow_script(scripts, words)
+    elif command.framework == "cargo":
+        words = _narrow_cargo(command.argv, path)
+    elif command.framework == "go":
+        words = (*(word for word in command.argv if word != _ALL_PACKAGES), _go_packages(path))
     if not words:
-        raise _no_path_error(path)
+        raise _no_path_error(command.framework, path)
     return replace(command, argv=words)
 
 
-def _no_path_error(path: str) -> ToolError:
+def _no_path_error(framework: str, path: str) -> ToolError:
+    if framework == "cargo":
+        module = f"/{path}/".partition("/src/")[2].rstrip("/").removesuffix(".rs").removesuffix("/mod")
+        words = "--lib" if module in ("", "lib", "main") else f"{module.replace('/', '::')}::"
+        return ToolError(
+            "With cargo, `path` must be a crate's folder, its folder `tests`, or a test file such as tests/a.rs.",
+            hint=f"For the tests of a module, give the whole `command`, for example `cargo test {words}`.",
+        )
     return ToolError(
         "The test script in package.json runs several commands, so `path` cannot be used with it.",
         hint=f"Give the test program as `command`, for example `npx mocha {path}`, or use run_command.",
     )
+
+
+def _narrow_cargo(words: tuple[str, ...], path: str) -> tuple[str, ...]:
+    """Return the command for the integration tests in `path` alone. Return an empty command for any other path."""
+    *folders, name = path.removesuffix("/main.rs").removesuffix(".rs").split("/")
+    target = "*" if name == "tests" else name if folders[-1:] == ["tests"] else ""
+    end = words.index("--") if "--" in words else len(words)
+    return (*words[:end], "--test", target, *words[end:]) if target else ()
+
+
+def _go_packages(path: str) -> str:
+    """Return the package of a Go file, or all packages of a folder, in the form of `go test`."""
+    if path.endswith(".go"):
+        folder = str(PurePosixPath(path).parent)
+        return "." if folder == "." else f"./{folder}"
+    return _ALL_PACKAGES if path in ("", ".") else f"./{path}/..."
 
 
 async def _nearest_project_command(env: Environment, path: str) -> TestCommand | None:
@@ -169,12 +198,10 @@ async def _folder_command(env: Environment, folder: str, narrow: str) -> TestCom
         if python is not None:
             return TestCommand(*python, cwd)
     if "Cargo.toml" in names:
-        return TestCommand(("cargo", "test"), "cargo", cwd)
+        words = ("cargo", "test")
+        return TestCommand(_narrow_cargo(words, narrow) if narrow else words, "cargo", cwd)
     if "go.mod" in names:
-        subfolder = str(PurePosixPath(narrow).parent) if narrow.endswith(".go") else narrow
-        return TestCommand(
-            ("go", "test", "-v", "./..." if subfolder in ("", ".") else f"./{subfolder}/..."), "go", cwd
-        )
+        return TestCommand(("go", "test", "-v", _go_packages(narrow)), "go", cwd)
     scripts = await _read_scripts(env, names["package.json"].path) if "package.json" in names else {}
     if "test" in scripts and "no test specified" not in scripts["test"]:
         manager = next((name for lock, name in _LOCK_FILES.items() if lock in names), "npm")

@@ -151,8 +151,13 @@ async def test_tests_that_take_too_long_are_stopped(bench):
             "test",
             "npm test -- test",
         ),
-        ({"go.mod": "", "pkg/a_test.go": ""}, "pkg/a_test.go", "go test -v ./pkg/..."),
-        ({"go.mod": "", "a_test.go": ""}, "a_test.go", "go test -v ./..."),
+        ({"go.mod": "", "pkg/a_test.go": ""}, "pkg/a_test.go", "go test -v ./pkg"),
+        ({"go.mod": "", "a_test.go": ""}, "a_test.go", "go test -v ."),
+        ({"Cargo.toml": "", "tests/a.rs": ""}, "tests/a.rs", "cargo test --test a"),
+        ({"Cargo.toml": "", "tests/a/main.rs": ""}, "tests/a", "cargo test --test a"),
+        ({"Cargo.toml": "", "tests/a/main.rs": ""}, "tests/a/main.rs", "cargo test --test a"),
+        ({"Cargo.toml": "", "tests/a.rs": ""}, "tests", "cargo test --test '*'"),
+        ({"Cargo.toml": "", "py/test_a.py": PASSES}, "py", "python -m unittest discover -v"),
         ({"t/tests_a.py": "def test_a(): pass\n"}, "t/tests_a.py", "python -m pytest -q t/tests_a.py"),
         ({"checks.py": PASSES}, "checks.py", "python -m unittest -v checks.py"),
         (
@@ -210,6 +215,13 @@ async def test_the_projects_own_command_is_found(bench, files, path, command):
             "lib",
         ),
         ({"go.mod": "", "py/test_a.py": "import pytest\n"}, "py", "python -m pytest -q", "py"),
+        (
+            {"Cargo.toml": "", "b/Cargo.toml": "", "b/tests/a.rs": ""},
+            "b/tests/a.rs",
+            "cargo test --test a",
+            "b",
+        ),
+        ({"Cargo.toml": "", "b/Cargo.toml": "", "b/src/a.rs": ""}, "b", "cargo test", "b"),
     ],
 )
 async def test_the_nearest_project_is_the_one_that_is_tested(bench, files, path, command, folder):
@@ -242,6 +254,34 @@ async def test_a_project_without_tests_is_told(bench, package):
     assert "run_command" in raised.value.hint and "ctest" in raised.value.hint
     with pytest.raises(ToolError, match="File or folder not found: nowhere"):
         await bench.run("run_tests", path="nowhere")
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [("src/eval.rs", "eval::"), ("src/a/mod.rs", "a::"), ("src/lib.rs", "--lib"), ("src", "--lib")],
+)
+async def test_a_module_of_a_crate_is_not_run_as_all_tests_but_needs_a_command(bench, path, words):
+    bench.write("Cargo.toml", "")
+    bench.write(path if path.endswith(".rs") else f"{path}/lib.rs", "")
+    for arguments in ({}, {"command": "cargo test"}):
+        with pytest.raises(ToolError, match=r"With cargo, `path` must be .*a test file") as raised:
+            await bench.run("run_tests", path=path, **arguments)
+        assert f"`cargo test {words}`" in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("command", "path", "argv"),
+    [
+        ("cargo test -q", "tests/a.rs", "cargo test -q --test a"),
+        ("cargo test -- --nocapture", "b/tests/a.rs", "cargo test --test a -- --nocapture"),
+        ("cargo nextest run", "tests", "cargo nextest run --test '*'"),
+        ("go test -v ./...", "pkg/a_test.go", "go test -v ./pkg"),
+        ("go test", "pkg", "go test ./pkg/..."),
+    ],
+)
+async def test_a_path_narrows_a_given_command_in_the_form_of_its_program(bench, command, path, argv):
+    preview = await bench.preview("run_tests", command=command, path=path)
+    assert preview.blocks[0].text == argv
 
 
 @pytest.mark.parametrize("path", ["test_a.py::A", "tests::test_b"])
