@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tui_agent.policy.catalog.catalog import PROGRAMS, built_in_catalog
-from tui_agent.policy.catalog.entries import Entry
+from tui_agent.policy.catalog.catalog_entry import Entry
 from tui_agent.policy.catalog.model import Effect, Model, Option, Program
 
 PAGE = Path(__file__).parent / "programs.md"

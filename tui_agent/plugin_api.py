@@ -38,7 +38,6 @@ from tui_agent.folds.text.glob import other_folder_hint as other_folder_hint
 from tui_agent.folds.text.glob import relative_path_pattern as relative_path_pattern
 from tui_agent.folds.text.line_diff import LineDiff as LineDiff
 from tui_agent.folds.text.line_diff import diff_lines as diff_lines
-from tui_agent.folds.text.placeholders import find_new_placeholder as find_new_placeholder
 from tui_agent.folds.text.plain_text import DecodedText as DecodedText
 from tui_agent.folds.text.plain_text import decode_text as decode_text
 from tui_agent.folds.text.plain_text import encode_text as encode_text
@@ -46,6 +45,7 @@ from tui_agent.folds.text.plain_text import notes_on_cut_lines as notes_on_cut_l
 from tui_agent.folds.text.plain_text import notes_on_text as notes_on_text
 from tui_agent.folds.text.plain_text import number_lines as number_lines
 from tui_agent.folds.text.plain_text import strip_control_sequences as strip_control_sequences
+from tui_agent.folds.text.redaction_placeholders import find_new_placeholder as find_new_placeholder
 from tui_agent.folds.text.word_forms import strip_accents as strip_accents
 from tui_agent.plugin_functions import FunctionTool as FunctionTool
 from tui_agent.plugin_functions import command as command

@@ -13,7 +13,7 @@ from pydantic import Field
 import tui_agent.plugin_api as api
 
 from . import python_search, ripgrep
-from .query import Query, SearchResult, split_lines
+from .text_search import Query, SearchResult, split_lines
 
 MAX_RESULTS = 500
 MAX_LINE = 300

@@ -21,7 +21,7 @@ from tui_agent.plugin_api import (
     format_time_limit,
 )
 
-from .query import MAX_FILE_BYTES, MAX_SEARCH_S, Query, SearchResult, decode_text
+from .text_search import MAX_FILE_BYTES, MAX_SEARCH_S, Query, SearchResult, decode_text
 
 BATCH_FILES = 64
 BATCH_CHARS = 4_000_000

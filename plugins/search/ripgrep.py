@@ -6,7 +6,7 @@ from functools import cache
 
 from tui_agent.plugin_api import Environment, ExecSpec, format_time_limit
 
-from .query import MAX_FILE_BYTES, MAX_SEARCH_S, Query, SearchResult
+from .text_search import MAX_FILE_BYTES, MAX_SEARCH_S, Query, SearchResult
 
 MAX_OUTPUT = 4_000_000
 SKIPPED_FOLDERS = (

@@ -11,7 +11,7 @@ from pydantic import Field
 
 import tui_agent.plugin_api as api
 
-from .evidence import Evidence, Findings, read_findings
+from .investigator_answer import Evidence, Findings, read_findings
 
 MAX_TOKENS = 4_096
 INVESTIGATOR = "investigator"

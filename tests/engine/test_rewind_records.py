@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.engine.harness import Bench, say
 from tests.engine.test_rewind import files, go, said, shell, told, turn, write
 from tui_agent.folds.base import current_branch, fold
-from tui_agent.folds.comparison.files import net_file_changes
+from tui_agent.folds.comparison.net_changes import net_file_changes
 from tui_agent.folds.session.changed_files import ModifiedFiles
 from tui_agent.folds.session.known_files import find_event_with_known_files
 from tui_agent.protocol.base import Payload

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.engine.harness import Bench, call, say
 from tests.engine.test_kept_files import branch, counted, keep_files
 from tests.engine.test_rewind import files, go, told, turn
-from tui_agent.folds.comparison.files import net_file_changes
+from tui_agent.folds.comparison.net_changes import net_file_changes
 from tui_agent.protocol.commands import Redo, Revert, Undo
 from tui_agent.protocol.events.files import CheckpointRestored, FileChanged
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tui_agent.context.instructions import InstructionFiles
-from tui_agent.engine.tools.access import denial_reason
+from tui_agent.engine.tools.tool_access import denial_reason
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.rules.grammar import parse_rule

@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.harness import call, say
 from tests.engine.test_rewind import files, go, shell, told, turn, write
-from tui_agent.engine.tools.runner import paths_in_workspace
+from tui_agent.engine.tools.tool_runner import paths_in_workspace
 from tui_agent.protocol.commands import Redo, Revert, Undo
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.tool import ToolFinished

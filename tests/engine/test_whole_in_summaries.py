@@ -32,7 +32,7 @@ from tests.stubs.tool_context import tools_of
 from tui_agent.context.assembly import PINNED_SHORT
 from tui_agent.context.instructions import RULES_LABEL
 from tui_agent.context.summary.compaction_limits import CompactionSettings
-from tui_agent.context.summary.facts import Facts, fact_blocks
+from tui_agent.context.summary.summary_facts import Facts, fact_blocks
 from tui_agent.engine.middleware.memory import WorkingMemory
 from tui_agent.engine.recorder import Recorder
 from tui_agent.models.faults import fault

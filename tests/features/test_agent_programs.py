@@ -18,8 +18,8 @@ from tui_agent.cli.main import main
 from tui_agent.config.options import SessionOptions
 from tui_agent.engine.agent_programs.codex import Codex
 from tui_agent.engine.agent_programs.opencode import OpenCode
-from tui_agent.engine.agent_programs.output import CallResult, ProgramAnswer, ProgramRequest
 from tui_agent.engine.agent_programs.program_agent import PROGRAMS
+from tui_agent.engine.agent_programs.program_output import CallResult, ProgramAnswer, ProgramRequest
 from tui_agent.errors import ConfigError
 from tui_agent.evals.runs.plan import RunFolder
 from tui_agent.folds.trace.metrics import Metrics

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.hostile_repository import Hostile, build
-from tui_agent.config.programs import find_program, safe_path
 from tui_agent.config.project.git_query import query_git
 from tui_agent.config.project.repository import find_repository
+from tui_agent.config.system_programs import find_program, safe_path
 from tui_agent.context.repomap.index_db import open_index
 from tui_agent.context.repomap.repository_map import RepoMap
 from tui_agent.session.fork_workspace import add_worktree, filter_overrides
 from tui_agent.tui.controller.startup import folder_facts
-from tui_agent.tui.prompt.files import list_files
+from tui_agent.tui.prompt.completion_files import list_files
 from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 

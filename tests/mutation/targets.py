@@ -39,7 +39,7 @@ TARGETS = (
             "tui_agent/policy/decision/escalations.py",
             "tui_agent/policy/decision/file_judge.py",
             "tui_agent/policy/decision/policy.py",
-            "tui_agent/policy/interpreter/options.py",
+            "tui_agent/policy/interpreter/call_options.py",
         ),
         ("tests/unit/policy/test_decisions_exactly.py", "tests/unit/policy"),
     ),

@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 from tests.stubs.examples import example_count
 from tui_agent.context.assembly import Assembly, RequestInput
-from tui_agent.context.summary import facts as summary_facts
-from tui_agent.context.summary.facts import Facts
+from tui_agent.context.summary import summary_facts
 from tui_agent.context.summary.summary import Summary, build_summary
+from tui_agent.context.summary.summary_facts import Facts
 from tui_agent.context.truncation import artifact_id
 from tui_agent.protocol.base import CallId, LongText, RequestId, text_preview
 from tui_agent.protocol.events.todo import TodoItem, TodoStatus

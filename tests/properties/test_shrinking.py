@@ -12,7 +12,6 @@ from tui_agent.context.summary.compaction_limits import (
     reducible_results,
     summary_cut,
 )
-from tui_agent.context.summary.facts import Facts
 from tui_agent.context.summary.summary import (
     STORY,
     build_summary,
@@ -21,6 +20,7 @@ from tui_agent.context.summary.summary import (
     transcript,
     transcript_within,
 )
+from tui_agent.context.summary.summary_facts import Facts
 from tui_agent.folds.context.compacted_history import call_ids
 from tui_agent.protocol.base import CallId, LongText, text_preview
 from tui_agent.protocol.events.todo import TodoItem

@@ -35,7 +35,7 @@ from tui_agent.folds.context.meter import ContextMeter
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.text.line_diff import NO_NEWLINE, hunk_sides, split_hunks
-from tui_agent.folds.text.placeholders import note_hidden_differences
+from tui_agent.folds.text.redaction_placeholders import note_hidden_differences
 from tui_agent.ports.session import ReadText
 from tui_agent.protocol.app_commands import SHARED_COMMANDS
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JsonMap, RequestId, text_preview

@@ -15,8 +15,8 @@ from tui_agent.cli.console.options import (
     load_context,
 )
 from tui_agent.cli.console.output import say, say_json, say_json_lines, table
-from tui_agent.config.programs import find_system_program
 from tui_agent.config.settings.settings import Config
+from tui_agent.config.system_programs import find_system_program
 from tui_agent.config.user_choices import APP_CHOICES, FILE_NAME
 from tui_agent.errors import UsageError
 

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from tui_agent.engine.components import EngineParts
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.policy.decision.choices import HOOKED, only_once
+from tui_agent.policy.decision.rule_choices import HOOKED, only_once
 from tui_agent.ports.hook import Hook, HookAnswer, HookReply
 from tui_agent.ports.policy import Decision
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, JsonMap

@@ -39,7 +39,7 @@ from tui_agent.engine.open_calls import TURN_ENDED_FIRST, close_calls
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.settings import SettingCommand, apply_setting, revoke_rule
 from tui_agent.engine.tools.jobs import JobManager
-from tui_agent.engine.tools.programs import Background, ProgramKeeper
+from tui_agent.engine.tools.tool_programs import Background, ProgramKeeper
 from tui_agent.engine.turns.agents import INIT_SOURCE, require_role
 from tui_agent.engine.turns.session_title import record_message
 from tui_agent.engine.turns.turns import Turns

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tui_agent.errors import BlobNotFound
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.comparison.files import NetFileChange, compare_contents, diff_contents
+from tui_agent.folds.comparison.net_changes import NetFileChange, compare_contents, diff_contents
 from tui_agent.folds.session.changed_files import FilesChanged, FilesChangedView
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.trace.metrics import Metrics, MetricsView

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tui_agent.export.export_content import ExportContent, ExportedChange, Texts
-from tui_agent.export.labels import (
+from tui_agent.export.export_labels import (
     AUTHORS,
     MESSAGE_STATES,
     answer_text,
@@ -21,7 +21,7 @@ from tui_agent.export.labels import (
     tool_labels,
     turn_end,
 )
-from tui_agent.folds.text.placeholders import note_hidden_differences
+from tui_agent.folds.text.redaction_placeholders import note_hidden_differences
 from tui_agent.folds.transcript.entries import (
     AnswerEntry,
     Entry,

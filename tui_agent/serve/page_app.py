@@ -44,7 +44,7 @@ def show_history(path: Path) -> int:
     job_folder = load_module("tui_agent.simulation.job_folder")
     messages = job_folder.read_history(path)
     options = SessionOptions(cwd=path.parent, client="web", interactive=False)
-    show = load_module("tui_agent.tui.screens.history").run_history
+    show = load_module("tui_agent.tui.screens.simulation_history").run_history
     status: int = show(options, job_folder.history_title(path), messages, browser=True)
     return status
 

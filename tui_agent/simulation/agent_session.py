@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from tui_agent.errors import BudgetExceeded, TuiAgentError, UsageError
-from tui_agent.evals.runs.attribution import Conduct
+from tui_agent.evals.runs.failure_attribution import Conduct
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.ports.session import Session

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from tui_agent.errors import BlobNotFound, StoreError, StoreFull
-from tui_agent.folds.text.placeholders import list_placeholder_lines
+from tui_agent.folds.text.redaction_placeholders import list_placeholder_lines
 from tui_agent.ports.log import StoredFile
 from tui_agent.protocol.base import BlobText, JsonMap, LongText
 from tui_agent.store.file_ops import FileOps, advice_for, make_folder, sync_path, write_file

@@ -26,8 +26,8 @@ from tui_agent.engine.middleware.sections import (
 from tui_agent.engine.middleware.stuck import StuckNotice
 from tui_agent.engine.plugins.wrappers import GuardedMiddleware
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.tools.access import denial_reason
 from tui_agent.engine.tools.registry import ToolRegistry
+from tui_agent.engine.tools.tool_access import denial_reason
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.delegate import Role
 from tui_agent.ports.environment import Environment

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tests.properties.policy.program_runs import run_calls
 from tui_agent.policy.catalog.catalog import PROGRAMS, Catalog
-from tui_agent.policy.catalog.entries import Entry
+from tui_agent.policy.catalog.catalog_entry import Entry
 from tui_agent.policy.catalog.model import Effect
 
 WORDS = ("--zzz-one", "--zzz-two", "--zzz-three")

@@ -17,8 +17,8 @@ from pathlib import Path
 from tui_agent.policy.catalog.catalog import Catalog
 from tui_agent.policy.decision.escalations import follows_link, reads_secrets_below
 from tui_agent.policy.decision.path_patterns import matches_path
+from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, Doubt, FileUse
 from tui_agent.policy.interpreter.line import read_line
-from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, FileUse
 from tui_agent.policy.places.paths import Guards, place
 from tui_agent.ports.environment import SecretFile, WorkspaceLink
 from tui_agent.ports.policy import PolicyFacts

@@ -6,7 +6,7 @@ from tests.stubs.quick_pilot import piloted
 from tests.tui.app.driving import ENVIRON, NOWHERE
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.events.simulation import SimulationMessage
-from tui_agent.tui.screens.history import HistoryApp
+from tui_agent.tui.screens.simulation_history import HistoryApp
 
 MESSAGES = [
     SimulationMessage(role="user", visible_to=("user", "system"), reasoning="I look first.", action="ls"),

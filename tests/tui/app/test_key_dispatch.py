@@ -25,12 +25,12 @@ from tui_agent.tui.panes.start import Start
 from tui_agent.tui.prompt.editor import Editor
 from tui_agent.tui.screens.compare.screen import CompareScreen
 from tui_agent.tui.screens.evals import BoardScreen
-from tui_agent.tui.screens.history import HistoryScreen
 from tui_agent.tui.screens.jobs import JobsScreen
 from tui_agent.tui.screens.map.screen import MapScreen
 from tui_agent.tui.screens.plugin_pane import PluginPaneScreen
 from tui_agent.tui.screens.replay.screen import ReplayScreen
 from tui_agent.tui.screens.sessions.screen import SessionsScreen
+from tui_agent.tui.screens.simulation_history import HistoryScreen
 from tui_agent.tui.screens.trace.screen import TraceScreen
 from tui_agent.tui.screens.tree.checkpoints import CheckpointsScreen
 from tui_agent.tui.screens.tree.screen import TreeScreen

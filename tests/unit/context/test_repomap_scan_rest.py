@@ -6,7 +6,7 @@ import pytest
 
 from tui_agent.context.repomap.file_list import stat_files
 from tui_agent.context.repomap.languages import Languages
-from tui_agent.context.repomap.query import Ask, ClosedFlag, rank_by_scan
+from tui_agent.context.repomap.map_query import Ask, ClosedFlag, rank_by_scan
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.redacted_text import Cleaner
 

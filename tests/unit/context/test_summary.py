@@ -1,7 +1,6 @@
 """What a summary tells where no model tells it: each one's story is in the next, within bounds."""
 
 from tests.stubs.tool_context import module_of
-from tui_agent.context.summary.facts import Facts, fact_blocks
 from tui_agent.context.summary.summary import (
     STORY,
     TITLE,
@@ -10,6 +9,7 @@ from tui_agent.context.summary.summary import (
     story_of,
     transcript,
 )
+from tui_agent.context.summary.summary_facts import Facts, fact_blocks
 from tui_agent.protocol.base import CallId, text_preview
 from tui_agent.protocol.events.todo import TodoItem
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage

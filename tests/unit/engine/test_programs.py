@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from tests.stubs.sandboxed import confinement, elsewhere, require_sandbox
-from tui_agent.engine.tools.programs import ProgramKeeper
 from tui_agent.engine.tools.sandbox_retry import SandboxGrant
+from tui_agent.engine.tools.tool_programs import ProgramKeeper
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.ports.environment import ExecSpec, PipedProcess
 from tui_agent.protocol.events.plugin import PluginFailed

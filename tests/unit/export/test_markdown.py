@@ -10,8 +10,8 @@ from tests.stubs.golden import golden_session
 from tests.stubs.store import said, store
 from tests.stubs.story import MODEL, called, compacted, decision, file_changed, finished, requested, responded
 from tui_agent.export.export_content import load_export, strip_controls
+from tui_agent.export.export_labels import header_rows
 from tui_agent.export.html.page import to_html
-from tui_agent.export.labels import header_rows
 from tui_agent.export.markdown import clip_lines, to_markdown
 from tui_agent.export.redacted_log import to_jsonl
 from tui_agent.folds.base import current_branch

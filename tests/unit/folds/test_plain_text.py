@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_agent.folds.comparison.files import diff_contents
+from tui_agent.folds.comparison.net_changes import diff_contents
 from tui_agent.folds.session.changed_files import ChangedFile
 from tui_agent.folds.text.plain_text import decode_text, encode_text
 from tui_agent.plugin_api import FileContent

@@ -9,9 +9,9 @@ import pytest
 from tui_agent.config.settings.settings import Config
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.plugin_api import PluginApi
-from tui_agent.plugin_host.check import check_plugin
 from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.loader import PluginHost
+from tui_agent.plugin_host.plugin_check import check_plugin
 from tui_agent.testing import PluginSession
 
 DOCS = (Path(__file__).parents[3] / "docs" / "plugins.md").read_text(encoding="utf-8")

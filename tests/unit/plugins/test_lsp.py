@@ -14,8 +14,8 @@ import pytest
 
 from tests.stubs.left_out import only_where
 from tests.stubs.tool_context import Bench, module_of, text, tools_of
-from tui_agent.engine.tools.programs import ProgramKeeper
 from tui_agent.engine.tools.sandbox_retry import SandboxGrant
+from tui_agent.engine.tools.tool_programs import ProgramKeeper
 from tui_agent.errors import ToolError
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.display import DiffBlock

@@ -19,7 +19,7 @@ from tui_agent.simulation.mode_settings import (
     load_mode,
     load_orchestrated,
 )
-from tui_agent.simulation.runner import (
+from tui_agent.simulation.simulation_modes import (
     FinishedRun,
     Simulation,
     run_agent_only,

@@ -8,7 +8,7 @@ import pytest
 
 from tests.stubs.memory_blobs import MemoryBlobs
 from tui_agent.engine.checkpoints.attribution import file_changed_event
-from tui_agent.folds.comparison.files import net_file_changes
+from tui_agent.folds.comparison.net_changes import net_file_changes
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.ports.checkpoint import FileDifference

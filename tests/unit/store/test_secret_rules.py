@@ -11,10 +11,10 @@ from tests.stubs.rows import rows
 from tui_agent.errors import ConfigError
 from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.store.redaction import rule as rule_module
-from tui_agent.store.redaction.checks import CHECKS
 from tui_agent.store.redaction.examples import example_text, failed_example
 from tui_agent.store.redaction.fragments import expand, rules_table
 from tui_agent.store.redaction.library import bundled_rules
+from tui_agent.store.redaction.match_checks import CHECKS
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.redaction.rule import Rule
 from tui_agent.store.redaction.shapes import has_shape

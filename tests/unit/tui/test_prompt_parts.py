@@ -21,7 +21,7 @@ from tui_agent.tui.prompt.completion import (
     match,
     token_at,
 )
-from tui_agent.tui.prompt.files import PathIndex, Symbol, list_files
+from tui_agent.tui.prompt.completion_files import PathIndex, Symbol, list_files
 from tui_agent.tui.prompt.history import History
 from tui_agent.tui.prompt.symbol_search import find_definitions
 

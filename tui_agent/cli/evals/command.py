@@ -10,9 +10,9 @@ import anyio
 from tui_agent.cli.console.options import RECORDING_HELP, Parser, Verbs, add_option, load_context
 from tui_agent.cli.console.output import say, say_json, say_result, table, warn
 from tui_agent.cli.evals.commits import add_commits_verb
-from tui_agent.cli.evals.graph import add_graph_verb
 from tui_agent.cli.evals.report import add_report_verb
 from tui_agent.cli.evals.suite_run import EXAMPLES, add_suite_verbs
+from tui_agent.cli.evals.trajectory_graph import add_graph_verb
 from tui_agent.errors import UsageError
 from tui_agent.evals.cases.suites import bundled_suites
 from tui_agent.evals.frozen.freeze import freeze_session

@@ -20,10 +20,10 @@ from tui_agent.cli.plugins.trial import (
 from tui_agent.config.settings.layers import read_toml
 from tui_agent.config.settings.user_file import save_plugin_names
 from tui_agent.errors import UsageError
-from tui_agent.plugin_host.check import NAME_TAKEN, bundled_names, check_plugin, taken_names
 from tui_agent.plugin_host.discover import FoundPlugin, discover, is_valid_name
 from tui_agent.plugin_host.load_records import LoadRecords
 from tui_agent.plugin_host.places import plugin_places
+from tui_agent.plugin_host.plugin_check import NAME_TAKEN, bundled_names, check_plugin, taken_names
 from tui_agent.tui.actions import TYPED
 from tui_agent.wiring.plugins import load_records_folder, plugin_host
 

@@ -12,7 +12,7 @@ from tui_agent.cli.console.options import SESSION_HELP, Verbs, load_context
 from tui_agent.cli.console.output import say, say_json
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import current_branch, fold
-from tui_agent.folds.comparison.files import LineCounter
+from tui_agent.folds.comparison.net_changes import LineCounter
 from tui_agent.folds.context.meter import ContextMeter
 from tui_agent.folds.session.branch_tree import MAIN_BRANCH, branch_tree, fork_name
 from tui_agent.folds.session.changed_files import FilesChanged

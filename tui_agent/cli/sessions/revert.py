@@ -27,7 +27,7 @@ from tui_agent.cli.console.output import say, say_json, say_json_lines, table, w
 from tui_agent.errors import UsageError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import fold
-from tui_agent.folds.comparison.files import LineCounter
+from tui_agent.folds.comparison.net_changes import LineCounter
 from tui_agent.folds.session.checkpoints import Checkpoint, Checkpoints
 from tui_agent.folds.text.restored_files import describe_remains, describe_restored
 from tui_agent.protocol.commands import Revert

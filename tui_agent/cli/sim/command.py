@@ -36,7 +36,7 @@ from tui_agent.units import format_percent, format_tokens
 
 if TYPE_CHECKING:
     from tui_agent.evals.cases.case import Case
-    from tui_agent.simulation.runner import FinishedRun, Simulation
+    from tui_agent.simulation.simulation_modes import FinishedRun, Simulation
 
 EXAMPLES = """\
 examples:
@@ -104,7 +104,7 @@ def run_simulation(arguments: argparse.Namespace) -> int:
     settings = load_mode(arguments.mode, arguments.config)
     profiles = load_profiles(arguments.profiles, _config_dir())
     # Imported only here, because the other subcommands need no engine.
-    runner = import_module("tui_agent.simulation.runner")
+    runner = import_module("tui_agent.simulation.simulation_modes")
     simulation: Simulation = runner.Simulation(
         case=_load_case(arguments),
         options=session_options(arguments, client="sim", interactive=True),

@@ -41,6 +41,6 @@ def run(arguments: argparse.Namespace) -> int:
     require_terminal("Add --headless to print the messages.")
     options = session_options(arguments, client="app", interactive=False)
     # Imported only here, because only the app needs Textual.
-    show = import_module("tui_agent.tui.screens.history").run_history
+    show = import_module("tui_agent.tui.screens.simulation_history").run_history
     status: int = show(options, history_title(arguments.file), messages, browser=False)
     return status

@@ -10,9 +10,9 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from tui_agent.config.programs import find_program, git_environment
 from tui_agent.config.project.generated_folders import GeneratedFolders
 from tui_agent.config.project.repository import Repository, find_repository, read_small_text
+from tui_agent.config.system_programs import find_program, git_environment
 
 TIMEOUT_S = 10.0
 ATTRIBUTES = "* -filter -ident -working-tree-encoding !diff !merge\n"

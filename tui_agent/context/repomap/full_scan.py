@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Final
 
-from tui_agent.context.repomap import history, ranking
+from tui_agent.context.repomap import commit_search, ranking
 from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.index_db import SimilarCommit
 from tui_agent.context.repomap.indexer import pieces_of
@@ -117,13 +117,13 @@ class FullScan:
 
 def search_commits(root: Path, query: Query) -> list[SimilarCommit]:
     """Return recent commits with messages that match the question, best first."""
-    messages = history.read_messages(root)
+    messages = commit_search.read_messages(root)
     counts = WordCounts(query)
     for sha, message in messages.items():
         counts.add(sha, message)
     scores = counts.scores(len(messages))
-    best = sorted(scores, key=scores.__getitem__, reverse=True)[: history.BEST]
-    commits = history.read_commits(root, best, history.SEARCH_S) if best else []
+    best = sorted(scores, key=scores.__getitem__, reverse=True)[: commit_search.BEST]
+    commits = commit_search.read_commits(root, best, commit_search.SEARCH_S) if best else []
     return [(scores[sha], files) for sha, _, files in commits if files]
 
 

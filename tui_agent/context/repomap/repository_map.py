@@ -16,14 +16,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from tui_agent.context.repomap import history, indexer, worker
+from tui_agent.context.repomap import commit_search, indexer, worker
 from tui_agent.context.repomap.file_list import Entry, FileList
 from tui_agent.context.repomap.file_scan import FileScanner
 from tui_agent.context.repomap.index_db import index_path
 from tui_agent.context.repomap.indexer import UNSETTLED
 from tui_agent.context.repomap.languages import Languages
+from tui_agent.context.repomap.map_query import Ask, ClosedFlag, rank_by_scan, rank_with_index, view
 from tui_agent.context.repomap.open_index import BROKEN_INDEX_ERRORS, OpenIndex, Snapshot
-from tui_agent.context.repomap.query import Ask, ClosedFlag, rank_by_scan, rank_with_index, view
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.redacted_text import Cleaner
 from tui_agent.context.repomap.symbol_names import Definition, find_named_symbols, search_symbols
@@ -328,7 +328,7 @@ class RepoMap:
             self._index.refresh_graph()
         if self._is_graph_current():
             return True
-        state = (history.head(self.root), self._index.snapshot)
+        state = (commit_search.head(self.root), self._index.snapshot)
         if state == self._failed_state and time.monotonic() - self._last_failure < RETRY_S:
             return False
         deadline = time.monotonic() + self._patience
@@ -347,7 +347,9 @@ class RepoMap:
         if index_file is None:
             return False
         try:
-            return bool(index_file.meta("graph")) and index_file.meta("history") == history.head(self.root)
+            return bool(index_file.meta("graph")) and index_file.meta("history") == commit_search.head(
+                self.root
+            )
         except sqlite3.Error as error:
             self._index.fail(error)
             return False

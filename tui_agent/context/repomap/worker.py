@@ -20,7 +20,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Any, NamedTuple
 
-from tui_agent.context.repomap import graph, history, index_db, indexer
+from tui_agent.context.repomap import commit_search, graph, index_db, indexer
 from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.redacted_text import Cleaner
@@ -277,7 +277,7 @@ def _read_all(index_file: index_db.IndexFile, work: _Work, process: int) -> None
     while _is_wanted(work) and (data := os.read(work.queue, _NUMBER.size)):
         (number,) = _NUMBER.unpack(data)
         if number == len(work.chunks):
-            history.refresh(index_file, Path(work.root))
+            commit_search.refresh(index_file, Path(work.root))
             continue
         items = []
         for entry in work.chunks[number]:

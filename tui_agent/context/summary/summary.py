@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from tui_agent.context.priorities import FittedText, SummaryBlock, fit_blocks
 from tui_agent.context.summary.compaction_limits import chars_of
-from tui_agent.context.summary.facts import (
+from tui_agent.context.summary.summary_facts import (
     LEFT_OUT_PREFIX,
     Facts,
     Text,

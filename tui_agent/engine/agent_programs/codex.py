@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tui_agent.engine.agent_programs.output import (
+from tui_agent.engine.agent_programs.program_output import (
     CallResult,
     ProgramAnswer,
     ProgramEvent,

@@ -7,7 +7,7 @@ A line `error` ends the task.
 from collections.abc import Iterator
 from typing import Any
 
-from tui_agent.engine.agent_programs.output import (
+from tui_agent.engine.agent_programs.program_output import (
     CallResult,
     ProgramAnswer,
     ProgramEvent,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tui_agent.engine.agent_programs.output import (
+from tui_agent.engine.agent_programs.program_output import (
     CallResult,
     ProgramAnswer,
     ProgramEvent,

@@ -15,7 +15,8 @@ from anyio.abc import ObjectReceiveStream
 from tui_agent.context.truncation import head_and_tail
 from tui_agent.engine.agent_programs.codex import Codex
 from tui_agent.engine.agent_programs.opencode import OpenCode
-from tui_agent.engine.agent_programs.output import (
+from tui_agent.engine.agent_programs.own_program import OwnProgram
+from tui_agent.engine.agent_programs.program_output import (
     AgentProgram,
     CallResult,
     ProgramAnswer,
@@ -23,7 +24,6 @@ from tui_agent.engine.agent_programs.output import (
     ProgramFault,
     ProgramRequest,
 )
-from tui_agent.engine.agent_programs.own_program import OwnProgram
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.limits import is_budget_exhausted, reached_limit

@@ -11,13 +11,13 @@ from anyio import to_thread
 
 from tui_agent.errors import BlobNotFound, UsageError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.comparison.files import diff_contents
+from tui_agent.folds.comparison.net_changes import diff_contents
 from tui_agent.folds.session.branches import BranchesView, is_on_branch, last_shared, stretches
 from tui_agent.folds.session.changed_files import ChangedFile
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.text.line_diff import first_line, hunk_sides, revert_hunk, split_hunks
-from tui_agent.folds.text.placeholders import PLACEHOLDER_START
 from tui_agent.folds.text.plain_text import decode_text, encode_text
+from tui_agent.folds.text.redaction_placeholders import PLACEHOLDER_START
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol.commands import RevertHunk
 from tui_agent.protocol.envelope import Record

@@ -13,7 +13,6 @@ from anyio import to_thread
 from tui_agent.context.assembly import PackedRequest
 from tui_agent.context.instructions import RULES_LABEL
 from tui_agent.context.summary.compaction_limits import chars_of, summary_cut
-from tui_agent.context.summary.facts import Facts
 from tui_agent.context.summary.room import (
     FULL,
     MIN_CHARS,
@@ -31,6 +30,7 @@ from tui_agent.context.summary.summary import (
     story_from_record,
     total_chars,
 )
+from tui_agent.context.summary.summary_facts import Facts
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.compaction.circuit_breaker import TIGHT_HINT, CompactionBreaker
 from tui_agent.engine.compaction.commands import Measure

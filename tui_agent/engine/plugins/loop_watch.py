@@ -39,7 +39,7 @@ _CALLERS = frozenset(
         "tui_agent.engine.input.slash_commands",
         "tui_agent.engine.plugins.guard",
         "tui_agent.engine.plugins.stop",
-        "tui_agent.engine.plugins.tasks",
+        "tui_agent.engine.plugins.plugin_tasks",
         "tui_agent.engine.plugins.wrappers",
         "tui_agent.engine.tools.arguments",
         "tui_agent.plugin_functions",

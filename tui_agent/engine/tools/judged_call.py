@@ -13,9 +13,9 @@ from anyio import to_thread
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.hooks import NO_VERDICT, HookVerdict
-from tui_agent.engine.tools.access import allowed_tools
 from tui_agent.engine.tools.registry import CheckedCall
 from tui_agent.engine.tools.sandbox_retry import files_opened_by
+from tui_agent.engine.tools.tool_access import allowed_tools
 from tui_agent.errors import CheckpointError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.decision.escalations import GIT

@@ -21,8 +21,8 @@ from tui_agent.engine.plugins.guard import GuardedTool
 from tui_agent.engine.tools.arguments import InvalidArguments
 from tui_agent.engine.tools.gate import Gate
 from tui_agent.engine.tools.registry import CheckedCall
-from tui_agent.engine.tools.runner import CallRunner, summarise_fault
 from tui_agent.engine.tools.sandbox_retry import Verdict
+from tui_agent.engine.tools.tool_runner import CallRunner, summarise_fault
 from tui_agent.errors import EnvironmentFault, StoreError, ToolCrash, ToolError, ToolUnavailable
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.view import HOOKS_REASON

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 import anyio
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.policy.decision.choices import UNCONFINED
+from tui_agent.policy.decision.rule_choices import UNCONFINED
 from tui_agent.ports.environment import (
     Environment,
     ExecResult,

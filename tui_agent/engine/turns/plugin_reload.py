@@ -6,7 +6,7 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.tools.programs import ProgramKeeper
+from tui_agent.engine.tools.tool_programs import ProgramKeeper
 from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import ReloadPlugins
 from tui_agent.protocol.display import TextBlock

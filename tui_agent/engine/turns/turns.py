@@ -23,8 +23,8 @@ from tui_agent.engine.questions import Asker
 from tui_agent.engine.tools.gate import Gate
 from tui_agent.engine.tools.judged_call import RestorableFiles
 from tui_agent.engine.tools.phase import ToolPhase
-from tui_agent.engine.tools.programs import Background
-from tui_agent.engine.tools.runner import CallRunner
+from tui_agent.engine.tools.tool_programs import Background
+from tui_agent.engine.tools.tool_runner import CallRunner
 from tui_agent.engine.turns.agents import INIT_SOURCE, HandoffAgent, InitAgent, ShellFirstAgent
 from tui_agent.engine.turns.delegates import CallDelegates, DelegateRunner
 from tui_agent.engine.turns.loop import Outcome, TurnLoop

@@ -16,7 +16,7 @@ from tui_agent.evals.cases.case import Case
 from tui_agent.evals.cases.suites import load_suite
 from tui_agent.evals.checks.case_functions import load_case_functions
 from tui_agent.evals.checks.workspace_checks import Checker, CheckResults
-from tui_agent.evals.runs.attribution import Conduct
+from tui_agent.evals.runs.failure_attribution import Conduct
 from tui_agent.export.archive.bundle import checkout_commit
 from tui_agent.export.trajectory.trajectory_file import read_session_trace
 from tui_agent.fast_dataclass import dataclass

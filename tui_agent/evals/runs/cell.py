@@ -31,7 +31,7 @@ from tui_agent.evals.checks.case_functions import load_case_functions
 from tui_agent.evals.checks.commit_checks import CheckedCommit, CommitChecks, describe_results
 from tui_agent.evals.checks.workspace import create_workspace
 from tui_agent.evals.checks.workspace_checks import Checker, CheckResults, run_static_checks
-from tui_agent.evals.runs.attribution import Conduct, Verdict, judge
+from tui_agent.evals.runs.failure_attribution import Conduct, Verdict, judge
 from tui_agent.evals.runs.oracle import CaseOracle
 from tui_agent.evals.runs.plan import ORACLE, Arm, Cell, CellResult, Plan, RunFolder
 from tui_agent.evals.runs.pool import end_with_fault

@@ -5,6 +5,16 @@ from datetime import datetime
 from typing import NamedTuple
 
 from tui_agent.export.export_content import ExportContent, ExportedChange
+from tui_agent.export.export_labels import (
+    MESSAGE_STATES,
+    STATES,
+    answer_text,
+    mention_labels,
+    other_changes,
+    tool_labels,
+    turn_end,
+    unsent_note,
+)
 from tui_agent.export.html.blocks import (
     block_html,
     change_html,
@@ -15,16 +25,6 @@ from tui_agent.export.html.blocks import (
     picture_html,
 )
 from tui_agent.export.html.markup import Child, SafeHtml, element, join
-from tui_agent.export.labels import (
-    MESSAGE_STATES,
-    STATES,
-    answer_text,
-    mention_labels,
-    other_changes,
-    tool_labels,
-    turn_end,
-    unsent_note,
-)
 from tui_agent.folds.transcript.entries import (
     AnswerEntry,
     Entry,

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import fold
-from tui_agent.folds.comparison.files import LineCounter, NetFileChange, net_file_changes
+from tui_agent.folds.comparison.net_changes import LineCounter, NetFileChange, net_file_changes
 from tui_agent.folds.session.branch_tree import MAIN_BRANCH
 from tui_agent.folds.session.changed_files import FilesChanged, FolderFiles
 from tui_agent.folds.session.fold import SessionState

@@ -11,7 +11,7 @@ from dataclasses import field
 from typing import Final, Literal, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.comparison.files import LineCounter
+from tui_agent.folds.comparison.net_changes import LineCounter
 from tui_agent.folds.session.branches import HeadMove, Stretch, is_on_branch, stretches
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.text.labels import TURN_END_LABELS, describe_failing_tests

@@ -16,7 +16,7 @@ from typing import Final
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.line_uses import from_workspace
 from tui_agent.policy.decision.path_patterns import matches_path
-from tui_agent.policy.interpreter.report import CommandReport, Doubt, FileUse, LineReport
+from tui_agent.policy.interpreter.command_report import CommandReport, Doubt, FileUse, LineReport
 from tui_agent.policy.places.paths import lexical_place, place
 from tui_agent.policy.places.pattern_overlap import paths_overlap, split_pattern
 from tui_agent.ports.policy import PolicyFacts

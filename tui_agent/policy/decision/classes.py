@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.escalations import is_workspace_program, runs_configured_programs
 from tui_agent.policy.decision.line_uses import Lines
-from tui_agent.policy.interpreter.report import CommandReport
+from tui_agent.policy.interpreter.command_report import CommandReport
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Effect as CallEffect
 from tui_agent.protocol.effects import RunEffect

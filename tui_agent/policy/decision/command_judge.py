@@ -14,12 +14,6 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.bash.tree_check import parse_tree
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.command_rules import Words, allows, judgements_against, words_of
-from tui_agent.policy.decision.confinement import (
-    find_unbounded,
-    inner_commands,
-    may_run_other_code,
-    written_scripts,
-)
 from tui_agent.policy.decision.escalations import escalate
 from tui_agent.policy.decision.file_judge import RESTORABLE, FileJudge, is_single_deletion
 from tui_agent.policy.decision.judgement import Judgement
@@ -28,8 +22,14 @@ from tui_agent.policy.decision.mentioned_files import MentionedFileJudge
 from tui_agent.policy.decision.profiles import BEYOND_SANDBOX, Profile
 from tui_agent.policy.decision.rule_index import RuleIndex, first_judgement, rule_judgement
 from tui_agent.policy.decision.runaway_commands import reason_to_forbid, starts_without_end
+from tui_agent.policy.decision.unconfined_commands import (
+    find_unbounded,
+    inner_commands,
+    may_run_other_code,
+    written_scripts,
+)
 from tui_agent.policy.decision.word_lists import words_for
-from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, LineReport
+from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, FileUse, LineReport
 from tui_agent.policy.places.paths import place
 from tui_agent.policy.rules.grammar import Rule, begins_with, fits_words
 from tui_agent.ports.policy import PolicyFacts

@@ -13,7 +13,7 @@ from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.judgement import Judgement
 from tui_agent.policy.decision.rule_index import RuleIndex, rule_judgement
 from tui_agent.policy.decision.word_lists import word_list
-from tui_agent.policy.interpreter.report import CommandReport, LineReport
+from tui_agent.policy.interpreter.command_report import CommandReport, LineReport
 from tui_agent.policy.places.pattern_overlap import fold_case
 from tui_agent.policy.rules.grammar import Rule, fits_words
 from tui_agent.policy.rules.hosts import DEVICES, Host, mentioned_hosts, parse_pattern, possible_hosts

@@ -14,7 +14,13 @@ from tui_agent.policy.decision.escalations import is_workspace_program, runs_con
 from tui_agent.policy.decision.judgement import Judgement, strongest_judgement
 from tui_agent.policy.decision.line_uses import Lines, from_workspace
 from tui_agent.policy.decision.word_lists import words_for
-from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileAction, FileUse, LineReport
+from tui_agent.policy.interpreter.command_report import (
+    Certainty,
+    CommandReport,
+    FileAction,
+    FileUse,
+    LineReport,
+)
 from tui_agent.policy.rules.hosts import host_in_address, read_host
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Effect as CallEffect

@@ -17,7 +17,7 @@ from tui_agent.policy.decision.rule_index import (
     has_fixed_place,
     stopping_judgement,
 )
-from tui_agent.policy.interpreter.report import Certainty, FileAction, FileUse
+from tui_agent.policy.interpreter.command_report import Certainty, FileAction, FileUse
 from tui_agent.policy.places.paths import Guards, Place, place
 from tui_agent.policy.rules.grammar import RuleKind, Verdict
 from tui_agent.ports.policy import PolicyFacts

@@ -15,15 +15,15 @@ from urllib.parse import unquote
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.model import Effect
-from tui_agent.policy.decision.confinement import has_open_doubt
 from tui_agent.policy.decision.file_judge import GUARDED, SECRETS_RISK, FileJudge
 from tui_agent.policy.decision.judgement import Judgement
 from tui_agent.policy.decision.line_uses import Uses, paths_from
 from tui_agent.policy.decision.repository_contents import shows_repository
 from tui_agent.policy.decision.rule_index import RuleIndex
+from tui_agent.policy.decision.unconfined_commands import has_open_doubt
 from tui_agent.policy.decision.word_lists import word_list
+from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, FileUse, Value
 from tui_agent.policy.interpreter.git_words import left_out_path
-from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, Value
 from tui_agent.policy.places.paths import Place, place
 from tui_agent.policy.rules.grammar import RuleKind
 from tui_agent.ports.policy import PolicyFacts

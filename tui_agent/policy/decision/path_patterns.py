@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
-from tui_agent.policy.interpreter.report import FileUse
+from tui_agent.policy.interpreter.command_report import FileUse
 from tui_agent.policy.rules.grammar import Rule
 
 SIGNS: Final = frozenset("*?[")

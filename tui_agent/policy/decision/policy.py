@@ -9,7 +9,14 @@ from dataclasses import replace
 from tui_agent.policy.catalog.catalog import Catalog, built_in_catalog
 from tui_agent.policy.decision.assumptions import local_program_paths, settle_doubts, settle_downloads
 from tui_agent.policy.decision.call_judge import CallJudge
-from tui_agent.policy.decision.choices import (
+from tui_agent.policy.decision.classes import call_classes
+from tui_agent.policy.decision.escalations import GIT, program_name, runs_git, secrets_read
+from tui_agent.policy.decision.explanation import effect_rows, explain
+from tui_agent.policy.decision.file_judge import is_single_deletion
+from tui_agent.policy.decision.judgement import Judgement, strongest_judgement
+from tui_agent.policy.decision.line_uses import Lines, file_uses, from_workspace, literal_path
+from tui_agent.policy.decision.profiles import PROFILES
+from tui_agent.policy.decision.rule_choices import (
     RULED,
     SECRET,
     UNCONFINED,
@@ -17,21 +24,14 @@ from tui_agent.policy.decision.choices import (
     offer_choices,
     only_once,
 )
-from tui_agent.policy.decision.classes import call_classes
-from tui_agent.policy.decision.confinement import (
+from tui_agent.policy.decision.rule_index import RuleIndex, session_rules
+from tui_agent.policy.decision.unconfined_commands import (
     OUTSIDE_RISK,
     find_repository_conflict,
     must_leave_sandbox,
 )
-from tui_agent.policy.decision.escalations import GIT, program_name, runs_git, secrets_read
-from tui_agent.policy.decision.explanation import effect_rows, explain
-from tui_agent.policy.decision.file_judge import is_single_deletion
-from tui_agent.policy.decision.judgement import Judgement, strongest_judgement
-from tui_agent.policy.decision.line_uses import Lines, file_uses, from_workspace, literal_path
-from tui_agent.policy.decision.profiles import PROFILES
-from tui_agent.policy.decision.rule_index import RuleIndex, session_rules
+from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, FileUse, LineReport
 from tui_agent.policy.interpreter.line import read_line
-from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, LineReport
 from tui_agent.policy.places.paths import Guards
 from tui_agent.policy.rules.grammar import Rule, parse_rule
 from tui_agent.ports.policy import Decision, PolicyFacts

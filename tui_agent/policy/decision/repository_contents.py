@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tui_agent.policy.decision.word_lists import word_list
-from tui_agent.policy.interpreter.report import CommandReport
+from tui_agent.policy.interpreter.command_report import CommandReport
 
 _PATCH: Final = re.compile(
     r"-\w*[puUcLWv].*|--(?:pat|unif|cc|func|word-diff|color-words|verb|binary|rem|diff-m).*", re.DOTALL

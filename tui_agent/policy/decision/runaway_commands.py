@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Final
 
-from tui_agent.policy.interpreter.report import CommandReport
+from tui_agent.policy.interpreter.command_report import CommandReport
 
 _ENDS_EVERYTHING: Final = "it ends every process that you own"
 _STARTS_WITHOUT_END: Final = "it never stops starting processes"

@@ -12,18 +12,18 @@ from typing import Final
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.catalog import Catalog
-from tui_agent.policy.catalog.entries import Entry
+from tui_agent.policy.catalog.catalog_entry import Entry
 from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.interpreter.call_options import UNLISTED, ParsedCall, parse_call
+from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, Doubt, FileUse, Value
 from tui_agent.policy.interpreter.draft import Draft
 from tui_agent.policy.interpreter.expansion import known_value, unknown_value
 from tui_agent.policy.interpreter.languages import fd, find, test, xargs
 from tui_agent.policy.interpreter.languages.protocol import ArgumentReader, ArgumentReport, Call
 from tui_agent.policy.interpreter.operands import Operands, assign_operands
-from tui_agent.policy.interpreter.options import UNLISTED, ParsedCall, parse_call
-from tui_agent.policy.interpreter.output import bound_output
+from tui_agent.policy.interpreter.output_bound import bound_output
 from tui_agent.policy.interpreter.reach import measure_reach
-from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, FileUse, Value
-from tui_agent.policy.interpreter.state import State
+from tui_agent.policy.interpreter.shell_state import State
 
 MAX_DEPTH: Final = 5
 """Maximum nesting depth of commands and scripts that start one another."""

@@ -11,15 +11,28 @@ from typing import Final, assert_never
 from urllib.parse import unquote
 
 from tui_agent.policy.catalog.catalog import Catalog
-from tui_agent.policy.catalog.entries import Entry
+from tui_agent.policy.catalog.catalog_entry import Entry
 from tui_agent.policy.catalog.model import Effect, Meaning, Program
+from tui_agent.policy.interpreter.command_report import (
+    Certainty,
+    CommandReport,
+    Doubt,
+    FileAction,
+    FileUse,
+    Value,
+)
 from tui_agent.policy.interpreter.expansion import STREAM, unknown_value
 from tui_agent.policy.interpreter.git_words import GitWord, read_path_filter, read_revision
 from tui_agent.policy.interpreter.languages import awk, jq, printf, sed
 from tui_agent.policy.interpreter.languages.protocol import ScriptReader
 from tui_agent.policy.interpreter.patterns import as_pattern, escape, prefix_of, split_assignment, unescape
-from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, FileAction, FileUse, Value
-from tui_agent.policy.interpreter.state import START_FOLDERS, Folders, enter_folder, goes_back, join_path
+from tui_agent.policy.interpreter.shell_state import (
+    START_FOLDERS,
+    Folders,
+    enter_folder,
+    goes_back,
+    join_path,
+)
 
 _NUMBERS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
     "number": (

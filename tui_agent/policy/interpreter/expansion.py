@@ -12,10 +12,10 @@ from typing import assert_never
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.bash import syntax
-from tui_agent.policy.catalog.variables import Variables
+from tui_agent.policy.catalog.variable_lists import Variables
+from tui_agent.policy.interpreter.command_report import Certainty, Value
 from tui_agent.policy.interpreter.patterns import ANY_PATH, OPTION_SIGNS, escape, prefix_of
-from tui_agent.policy.interpreter.report import Certainty, Value
-from tui_agent.policy.interpreter.state import START, State, folder_text
+from tui_agent.policy.interpreter.shell_state import START, State, folder_text
 
 _BLANKS = re.compile(r"[ \t\n]+")
 _NUMBER_NAMES = frozenset(

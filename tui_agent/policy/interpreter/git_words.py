@@ -6,8 +6,8 @@ Invariant: every file that git would show or change is included, in whatever way
 import re
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.policy.interpreter.command_report import Certainty, FileUse, Value
 from tui_agent.policy.interpreter.patterns import escape
-from tui_agent.policy.interpreter.report import Certainty, FileUse, Value
 
 _STAGE = re.compile(r":[0-3]:")
 _FILTER = re.compile(r"(?::\(([^)]*+)\)?|:([/!^]+):?)?(.*)", re.DOTALL)

@@ -10,8 +10,8 @@ from typing import Final, cast
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.model import Meaning
+from tui_agent.policy.interpreter.command_report import Doubt, Value
 from tui_agent.policy.interpreter.patterns import prefix_of
-from tui_agent.policy.interpreter.report import Doubt, Value
 
 TAKES_ALL: Final = frozenset({"command", "find", "fd", "xargs", "test"})
 _ASSIGNED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")

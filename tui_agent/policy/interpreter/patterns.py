@@ -6,7 +6,7 @@ Invariant: a pattern matches every text that its value can have.
 import re
 from dataclasses import replace
 
-from tui_agent.policy.interpreter.report import Certainty, Value
+from tui_agent.policy.interpreter.command_report import Certainty, Value
 
 ANY_PATH = "**"
 _SIGN = re.compile(r"([*?\[\]\\])")

@@ -13,13 +13,13 @@ from typing import Final, assert_never
 from tui_agent.policy.bash import syntax
 from tui_agent.policy.catalog.catalog import Catalog
 from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.interpreter.call_options import ParsedCall
+from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, Doubt, FileAction, Value
 from tui_agent.policy.interpreter.commands import UNKNOWN_INPUT, CommandReader
 from tui_agent.policy.interpreter.draft import DEVICES, Draft
 from tui_agent.policy.interpreter.expansion import Expander, known_value, unknown_value
-from tui_agent.policy.interpreter.options import ParsedCall
 from tui_agent.policy.interpreter.patterns import cut_at_newlines, split_assignment
-from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, FileAction, Value
-from tui_agent.policy.interpreter.state import (
+from tui_agent.policy.interpreter.shell_state import (
     UNREACHED,
     UNSET,
     Outcome,

@@ -13,8 +13,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from tui_agent.protocol.secret_names import SECRET_NAME
 from tui_agent.store.redaction.candidate import Candidate, CandidatePart
-from tui_agent.store.redaction.checks import CHECKS
 from tui_agent.store.redaction.fragments import expand, rules_table
+from tui_agent.store.redaction.match_checks import CHECKS
 from tui_agent.store.redaction.shapes import has_shape
 
 MAX_PATTERN = 4_000

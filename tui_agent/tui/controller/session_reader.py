@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 
 from tui_agent.errors import BlobNotFound
-from tui_agent.folds.comparison.files import diff_contents
+from tui_agent.folds.comparison.net_changes import diff_contents
 from tui_agent.folds.session.changed_files import ChangedFile
 from tui_agent.folds.text.line_diff import LineDiff
 from tui_agent.folds.transcript.entries import AnswerEntry

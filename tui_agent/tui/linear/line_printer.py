@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from tui_agent.errors import BlobNotFound
 from tui_agent.folds.base import current_branch, fold
-from tui_agent.folds.comparison.files import diff_contents
+from tui_agent.folds.comparison.net_changes import diff_contents
 from tui_agent.folds.session.approvals import Approvals
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChanged, format_folders
 from tui_agent.folds.session.fold import SessionState
@@ -75,7 +75,7 @@ from tui_agent.protocol.parts import TextPart
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.session.command_effects import describe_effect
 from tui_agent.session.headless_turn import block_text
-from tui_agent.tui.modals.effects import effect_lines, numbered_commands, question_of
+from tui_agent.tui.modals.effect_table import effect_lines, numbered_commands, question_of
 from tui_agent.tui.text import clean, clean_line, reveal_line
 from tui_agent.tui.transcript.diff import parse_diff
 from tui_agent.units import format_duration, format_percent

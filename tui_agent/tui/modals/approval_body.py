@@ -15,7 +15,7 @@ from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.settings import POLICIES
 from tui_agent.tui.modals.block_rows import PreviewTexts, ReadLong, block_rows
-from tui_agent.tui.modals.effects import (
+from tui_agent.tui.modals.effect_table import (
     MIN_CELLS_BESIDE_LABEL,
     command_table,
     effect_lines,

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from textual.strip import Strip
 
 from tui_agent.folds.text.line_diff import drop_line_end_returns, split_hunks
-from tui_agent.folds.text.placeholders import note_hidden_differences
+from tui_agent.folds.text.redaction_placeholders import note_hidden_differences
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.display import (
     CustomBlock,

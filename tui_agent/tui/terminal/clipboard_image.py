@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from tui_agent.config.programs import find_system_program
+from tui_agent.config.system_programs import find_system_program
 from tui_agent.errors import TuiAgentError
 from tui_agent.units import format_bytes, format_time_limit
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Thread, Timer
 from typing import Final
 
-from tui_agent.config.programs import find_system_program
+from tui_agent.config.system_programs import find_system_program
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import clean, clean_line
 

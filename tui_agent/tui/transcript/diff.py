@@ -11,7 +11,7 @@ from itertools import groupby, pairwise
 from typing import Final, Literal
 
 from tui_agent.folds.text.line_diff import drop_line_end_returns
-from tui_agent.folds.text.placeholders import note_hidden_differences
+from tui_agent.folds.text.redaction_placeholders import note_hidden_differences
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import clean, split_cells, width
 from tui_agent.tui.theme.theme import Role

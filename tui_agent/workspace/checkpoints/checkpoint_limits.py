@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from tui_agent.config.programs import find_program, safe_path
 from tui_agent.config.settings.settings import CheckpointSettings
+from tui_agent.config.system_programs import find_program, safe_path
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.events.files import MAX_PATHS_IN_EVENT
 

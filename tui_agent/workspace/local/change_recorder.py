@@ -9,8 +9,8 @@ from anyio import to_thread
 
 from tui_agent.errors import StaleFile
 from tui_agent.folds.text.line_diff import count_changes
-from tui_agent.folds.text.placeholders import find_hidden_changes
 from tui_agent.folds.text.plain_text import decode_text
+from tui_agent.folds.text.redaction_placeholders import find_hidden_changes
 from tui_agent.ports.environment import (
     Environment,
     ExecResult,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from tui_agent.config.programs import find_program
+from tui_agent.config.system_programs import find_program
 from tui_agent.errors import EnvironmentFault, os_errors_as
 from tui_agent.ports.environment import (
     ExecResult,

@@ -42,7 +42,7 @@ from tui_agent.workspace.sandbox.mounts import (
     list_home_entries,
 )
 from tui_agent.workspace.sandbox.placeholders import Placeholders, rename_new
-from tui_agent.workspace.sandbox.variables import confined_variables, with_stat_comparison
+from tui_agent.workspace.sandbox.sandbox_environment import confined_variables, with_stat_comparison
 
 _MAX_STATUS_BYTES = 4096
 _SETTLED_S = 60.0

@@ -12,7 +12,7 @@ from functools import cache, partial
 from pathlib import Path
 from threading import Thread
 
-from tui_agent.config.programs import find_program
+from tui_agent.config.system_programs import find_program
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.units import format_time_limit
 from tui_agent.workspace.sandbox import bubblewrap, seatbelt

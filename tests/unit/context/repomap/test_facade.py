@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from tui_agent.context.repomap import repository_map, worker
+from tui_agent.context.repomap.commit_search import BEST
 from tui_agent.context.repomap.file_list import list_files
-from tui_agent.context.repomap.history import BEST
 from tui_agent.context.repomap.index_db import index_path, remove
 from tui_agent.context.repomap.languages import Languages
-from tui_agent.context.repomap.query import Ask, ClosedFlag, rank_by_scan
+from tui_agent.context.repomap.map_query import Ask, ClosedFlag, rank_by_scan
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.redacted_text import Cleaner
 from tui_agent.context.repomap.repository_map import RepoMap, Visibility

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.context.repomap.file_list import is_current, list_files, refresh_list
-from tui_agent.tui.prompt.files import list_files as completed
+from tui_agent.tui.prompt.completion_files import list_files as completed
 
 
 def names(root: Path) -> list[str]:

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tui_agent.context.repomap.query import Ask, Basis, FileScore, Query, view
+from tui_agent.context.repomap.map_query import Ask, Basis, FileScore, Query, view
 from tui_agent.context.repomap.rendering import clean, render_map, room_of, symbols_at
 from tui_agent.context.repomap.views import RankedFile, Symbol
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.policy.catalog.catalog import PROGRAMS, Catalog
-from tui_agent.policy.catalog.entries import Entry, TableFault
+from tui_agent.policy.catalog.catalog_entry import Entry, TableFault
 from tui_agent.policy.catalog.model import Example
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.decision.table_check import describe_difference

@@ -2,7 +2,7 @@
 
 from tests.stubs.rows import rows
 from tui_agent.policy.decision.assumptions import settle_doubts
-from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt, LineReport, Value
+from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, Doubt, LineReport, Value
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import RunEffect
 

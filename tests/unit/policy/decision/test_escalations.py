@@ -14,7 +14,7 @@ from tui_agent.policy.decision.escalations import (
     reads_secrets_below,
     runs_configured_programs,
 )
-from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, Value
+from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, FileUse, Value
 from tui_agent.ports.environment import SecretFile, WorkspaceLink
 from tui_agent.ports.policy import PolicyFacts
 

@@ -18,7 +18,7 @@ from tui_agent.protocol.effects import (
     WriteEffect,
 )
 from tui_agent.protocol.events.policy import CommandEffects, PermissionRequested
-from tui_agent.tui.modals.effects import effect_lines
+from tui_agent.tui.modals.effect_table import effect_lines
 
 WORKSPACE = "/home/ada/timesheet"
 FACTS = PolicyFacts(WORKSPACE, "ask")

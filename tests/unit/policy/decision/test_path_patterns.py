@@ -7,7 +7,7 @@ from tui_agent.policy.decision.path_patterns import (
     leaves_out,
     matches_path,
 )
-from tui_agent.policy.interpreter.report import FileUse
+from tui_agent.policy.interpreter.command_report import FileUse
 from tui_agent.policy.rules.grammar import parse_rule
 
 

@@ -1,8 +1,8 @@
 """A small catalog and short spellings of reports, for tests of the interpreter."""
 
 from tui_agent.policy.catalog.catalog import Catalog, Layer
+from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, FileUse, LineReport
 from tui_agent.policy.interpreter.line import read_line
-from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, LineReport
 from tui_agent.protocol.effects import RunEffect
 
 PROGRAMS = """

@@ -4,8 +4,8 @@ import shlex
 
 from tests.stubs.rows import rows
 from tests.unit.policy.interpreter.lines import CATALOG, calls, doubts, effects, files, read
+from tui_agent.policy.interpreter.command_report import CommandReport
 from tui_agent.policy.interpreter.line import read_line
-from tui_agent.policy.interpreter.report import CommandReport
 from tui_agent.protocol.effects import RunEffect
 
 

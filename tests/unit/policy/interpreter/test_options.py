@@ -2,9 +2,9 @@
 
 from tests.stubs.rows import rows
 from tests.unit.policy.interpreter.lines import settled_by_names
-from tui_agent.policy.catalog.entries import Entry, make_entry
-from tui_agent.policy.interpreter.options import UNLISTED, ParsedCall, parse_call
-from tui_agent.policy.interpreter.report import Certainty, Value
+from tui_agent.policy.catalog.catalog_entry import Entry, make_entry
+from tui_agent.policy.interpreter.call_options import UNLISTED, ParsedCall, parse_call
+from tui_agent.policy.interpreter.command_report import Certainty, Value
 
 GNU = {
     "about": "Has one option of each kind.",

@@ -2,7 +2,7 @@
 
 from tests.stubs.rows import rows
 from tests.unit.policy.interpreter.lines import calls, doubts, effects, files, read
-from tui_agent.policy.interpreter.report import Certainty, Value
+from tui_agent.policy.interpreter.command_report import Certainty, Value
 
 
 def word(line: str, place: int = 1) -> Value:

@@ -3,8 +3,8 @@
 import shlex
 from collections.abc import Iterable
 
+from tui_agent.policy.interpreter.command_report import Certainty, Value
 from tui_agent.policy.interpreter.languages.protocol import ArgumentReport, Call
-from tui_agent.policy.interpreter.report import Certainty, Value
 
 
 def value(word: str) -> Value:

@@ -3,8 +3,8 @@
 from tests.stubs.rows import rows
 from tests.unit.policy.languages.calls import call, lines
 from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.interpreter.command_report import FileUse
 from tui_agent.policy.interpreter.languages.fd import read_arguments
-from tui_agent.policy.interpreter.report import FileUse
 
 HARMLESS = [
     "", "foo", "-e py", "-t f -e ts . src", "--hidden --exclude .git config", "-H foo", "-HI foo", "-uu foo", "-tf -e=py", "--type=f --extension py", "-d3 foo src tests", "-x wc -l", "-e py -x wc -l {}",

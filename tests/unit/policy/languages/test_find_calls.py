@@ -5,8 +5,8 @@ import pytest
 from tests.stubs.rows import rows
 from tests.unit.policy.languages.calls import call, lines
 from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.interpreter.command_report import Certainty, FileUse
 from tui_agent.policy.interpreter.languages.find import read_arguments
-from tui_agent.policy.interpreter.report import Certainty, FileUse
 
 HARMLESS = [
     "", ".", "src", ". -name '*.py'", ". -type f -name '*.ts' -not -path '*/node_modules/*'", "src -name '*.py' -newer setup.py", ". -maxdepth 2 -type d",

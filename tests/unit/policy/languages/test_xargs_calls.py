@@ -2,8 +2,8 @@
 
 from tests.stubs.rows import rows
 from tests.unit.policy.languages.calls import call, lines
+from tui_agent.policy.interpreter.command_report import Certainty, Value
 from tui_agent.policy.interpreter.languages.xargs import read_arguments
-from tui_agent.policy.interpreter.report import Certainty, Value
 
 FED = Value("find .", Certainty.BOUNDED, "./**/*.py", names_files=True)
 

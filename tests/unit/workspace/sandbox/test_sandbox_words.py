@@ -13,8 +13,8 @@ from tui_agent.workspace.sandbox import bubblewrap, landlock, seatbelt
 from tui_agent.workspace.sandbox.denials import explain_denial
 from tui_agent.workspace.sandbox.mounts import Bounds, Mounts
 from tui_agent.workspace.sandbox.output_notes import find_output_notes
+from tui_agent.workspace.sandbox.sandbox_environment import confined_variables
 from tui_agent.workspace.sandbox.seccomp import ARCHITECTURES, DENIED_CALLS, UNSUPPORTED_CALLS, build_filter
-from tui_agent.workspace.sandbox.variables import confined_variables
 
 ALLOW, KILL, EPERM, ENOSYS, NO_FAMILY = 0x7FFF0000, 0x80000000, 0x50001, 0x50026, 0x50061
 

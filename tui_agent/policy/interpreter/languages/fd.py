@@ -11,14 +11,14 @@ from itertools import takewhile
 from typing import Final
 
 from tui_agent.policy.catalog.catalog import built_in_catalog
-from tui_agent.policy.catalog.entries import Entry
+from tui_agent.policy.catalog.catalog_entry import Entry
+from tui_agent.policy.interpreter.call_options import ParsedCall, parse_call
+from tui_agent.policy.interpreter.command_report import Certainty, Value
 from tui_agent.policy.interpreter.languages import found_names
 from tui_agent.policy.interpreter.languages.found_names import HERE, Names, fill_word
 from tui_agent.policy.interpreter.languages.protocol import ArgumentReport, Call
 from tui_agent.policy.interpreter.operands import Operands
-from tui_agent.policy.interpreter.options import ParsedCall, parse_call
 from tui_agent.policy.interpreter.reach import measure_reach
-from tui_agent.policy.interpreter.report import Certainty, Value
 
 _COMMAND: Final = re.compile(r"(?:-([A-Za-z0-9]*?)([xX])|--exec(-batch)?(?==|$))(.*)", re.DOTALL)
 """Matches an option of fd that runs a command.

@@ -13,11 +13,11 @@ from typing import Final
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.catalog import built_in_catalog
 from tui_agent.policy.catalog.model import Effect, Option
+from tui_agent.policy.interpreter.command_report import Certainty, FileUse, Value
 from tui_agent.policy.interpreter.languages import found_names
 from tui_agent.policy.interpreter.languages.found_names import HERE, Names, fill_word, union_names
 from tui_agent.policy.interpreter.languages.protocol import ArgumentReport, Call
 from tui_agent.policy.interpreter.patterns import prefix_of
-from tui_agent.policy.interpreter.report import Certainty, FileUse, Value
 
 _MAX_COMMANDS: Final = 24
 _MAX_DEPTH: Final = 20

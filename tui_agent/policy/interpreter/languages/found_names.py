@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.interpreter.command_report import Certainty, Value
 from tui_agent.policy.interpreter.patterns import OPTION_SIGNS, escape, prefix_of
-from tui_agent.policy.interpreter.report import Certainty, Value
 
 Names: TypeAlias = tuple[str, ...] | None
 """Patterns for the names that find or fd may find. None: any name is possible."""

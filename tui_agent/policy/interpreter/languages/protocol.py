@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.model import Effect
-from tui_agent.policy.interpreter.report import FileUse, Value
+from tui_agent.policy.interpreter.command_report import FileUse, Value
 
 
 class ScriptReader(Protocol):

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
+from tui_agent.policy.interpreter.command_report import FileUse, Value
 from tui_agent.policy.interpreter.languages.protocol import ArgumentReport, Call
-from tui_agent.policy.interpreter.report import FileUse, Value
 
 _FILE_TESTS: Final = frozenset(f"-{letter}" for letter in "efdsrwxLhbcpSgukOGN")
 _TEXT_TESTS: Final = frozenset({"-n", "-z", "-t"})

@@ -5,9 +5,9 @@ Invariant: without `-0`, a name can be split into several words.
 
 from dataclasses import replace
 
+from tui_agent.policy.interpreter.command_report import Certainty, Value
 from tui_agent.policy.interpreter.languages.found_names import effects_of_repeating, fill_word
 from tui_agent.policy.interpreter.languages.protocol import ArgumentReport, Call
-from tui_agent.policy.interpreter.report import Certainty, Value
 
 _REPLACING = frozenset({"-I", "-i", "--replace"})
 _COUNTING = frozenset({"-n", "--max-args", "-L", "-l", "--max-lines"})

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from tui_agent.context.repomap import ranking
-from tui_agent.context.repomap.evidence import (
+from tui_agent.context.repomap.commit_search import BEST
+from tui_agent.context.repomap.file_list import FileList
+from tui_agent.context.repomap.full_scan import FullScan, search_commits
+from tui_agent.context.repomap.index_db import KnownFile
+from tui_agent.context.repomap.languages import Languages
+from tui_agent.context.repomap.line_scores import (
     WordLines,
     choose_symbols,
     default_scores,
     prefer_line,
     prefer_names,
 )
-from tui_agent.context.repomap.file_list import FileList
-from tui_agent.context.repomap.full_scan import FullScan, search_commits
-from tui_agent.context.repomap.history import BEST
-from tui_agent.context.repomap.index_db import KnownFile
-from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.named_files import Alike, find_named_files
 from tui_agent.context.repomap.open_index import Snapshot
 from tui_agent.context.repomap.path_kinds import (

@@ -9,11 +9,11 @@ from dataclasses import field
 from fnmatch import fnmatchcase
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.policy.catalog.entries import Entry
+from tui_agent.policy.catalog.catalog_entry import Entry
 from tui_agent.policy.catalog.model import Option
+from tui_agent.policy.interpreter.command_report import Doubt, Value
 from tui_agent.policy.interpreter.operands import runs_command
 from tui_agent.policy.interpreter.patterns import prefix_of, without_prefix
-from tui_agent.policy.interpreter.report import Doubt, Value
 
 UNLISTED = Option(word="attached")
 """Stands for every option that the catalog does not list."""

@@ -12,12 +12,12 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from tui_agent.policy.catalog.model import CertainOutput
+from tui_agent.policy.interpreter.call_options import ParsedCall
+from tui_agent.policy.interpreter.command_report import Certainty, Value
 from tui_agent.policy.interpreter.draft import Draft
 from tui_agent.policy.interpreter.expansion import known_value, number_value, unknown_value
-from tui_agent.policy.interpreter.options import ParsedCall
 from tui_agent.policy.interpreter.patterns import ANY_PATH, OPTION_SIGNS, cut_at_newlines
-from tui_agent.policy.interpreter.report import Certainty, Value
-from tui_agent.policy.interpreter.state import folder_text
+from tui_agent.policy.interpreter.shell_state import folder_text
 
 _SIGN: Final = re.compile(r"(?<!\\)[*?\[]")
 _BOUNDS: Final[Mapping[str, Value]] = {

@@ -18,13 +18,13 @@ from tui_agent.engine.components import EngineParts, is_overridden
 from tui_agent.engine.delta_merge import DeltaMerger, FlushTimer
 from tui_agent.engine.open_calls import with_output
 from tui_agent.engine.questions import Asker
-from tui_agent.engine.tools.access import may_connect, may_read
 from tui_agent.engine.tools.gate import Gate
 from tui_agent.engine.tools.large_results import RecordableResult, offload_large_result
 from tui_agent.engine.tools.live_output import LiveOutputs
-from tui_agent.engine.tools.programs import Background
 from tui_agent.engine.tools.registry import CheckedCall
 from tui_agent.engine.tools.sandbox_retry import CommandRunner, Verdict
+from tui_agent.engine.tools.tool_access import may_connect, may_read
+from tui_agent.engine.tools.tool_programs import Background
 from tui_agent.engine.tools.truncating_blobs import TruncatingBlobs, cut_to_line
 from tui_agent.errors import EnvironmentFault, EnvironmentLost, StaleFile, StoreFull, ToolCrash, ToolError
 from tui_agent.plugin_api import BaseMiddleware

@@ -11,8 +11,8 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChanged
 from tui_agent.folds.text.line_diff import LineDiff, diff_lines
-from tui_agent.folds.text.placeholders import note_hidden_changes
 from tui_agent.folds.text.plain_text import decode_text
+from tui_agent.folds.text.redaction_placeholders import note_hidden_changes
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import FileChanged
 

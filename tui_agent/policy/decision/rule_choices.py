@@ -16,7 +16,7 @@ from tui_agent.policy.decision.file_judge import READS_OUTSIDE
 from tui_agent.policy.decision.judgement import Judgement
 from tui_agent.policy.decision.line_uses import Lines, literal_path
 from tui_agent.policy.decision.word_lists import words_for
-from tui_agent.policy.interpreter.report import CommandReport, LineReport
+from tui_agent.policy.interpreter.command_report import CommandReport, LineReport
 from tui_agent.policy.places.paths import place
 from tui_agent.policy.rules.grammar import bound_name, parse_rule, server_pattern
 from tui_agent.ports.policy import PolicyFacts

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Final, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.policy.interpreter.report import Certainty, Value
+from tui_agent.policy.interpreter.command_report import Certainty, Value
 
 MAX_FOLDERS: Final = 32
 START: Final = "\ufdd0"

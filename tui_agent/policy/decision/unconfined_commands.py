@@ -15,7 +15,7 @@ from tui_agent.policy.decision.escalations import runs_git
 from tui_agent.policy.decision.line_uses import Lines, file_uses
 from tui_agent.policy.decision.profiles import BEYOND_SANDBOX
 from tui_agent.policy.decision.word_lists import effect_words, name_patterns, word_list, word_search
-from tui_agent.policy.interpreter.report import Certainty, CommandReport, LineReport
+from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, LineReport
 from tui_agent.policy.places.paths import place
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import RunEffect
