@@ -1,4 +1,4 @@
-"""Errors that are reported outside the log: redaction of their texts, and the error for a crashed engine process.
+"""Redaction of errors that are reported outside the log.
 
 Invariant: secrets are redacted even if the configuration cannot be read.
 """
@@ -13,7 +13,6 @@ from tui_agent.config.settings.api_keys import Keys
 from tui_agent.config.settings.layers import load_config, merge_environment
 from tui_agent.config.settings.settings import Config
 from tui_agent.errors import TuiAgentError
-from tui_agent.plugin_host.load_records import RECORDS_FOLDER, LoadRecords
 from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.redaction.user_rules import configured_redactor
@@ -55,26 +54,3 @@ def build_fault_redactor(environ: Mapping[str, str], cwd: Path) -> Redactor:
 def redact_text(text: str, environ: Mapping[str, str], cwd: Path) -> str:
     """Return `text`, for example an error message, with secrets redacted."""
     return build_fault_redactor(environ, cwd).redact_text(text)
-
-
-def describe_crash(pid: int, last_line: str, environ: Mapping[str, str], cwd: Path) -> TuiAgentError:
-    """Return the error to show after the engine process `pid` ended. The error names the plugins that were being
-    loaded.
-
-    `last_line`: the end of the process's standard error.
-    """
-    try:
-        cache = load_config(SessionOptions(cwd=cwd), environ).paths.cache_dir
-    except TuiAgentError:  # the crash matters more than a configuration that cannot be read
-        cache = find_paths(cwd, environ).cache_dir
-    names = LoadRecords(cache / RECORDS_FOLDER).list_loaded_by(pid)
-    reason = last_line or "no message"
-    if not names:
-        return TuiAgentError(
-            f"The engine process ended: {reason}.", hint="Run `tui-agent doctor` to find out why."
-        )
-    plugins = f"the plugin{'s' if len(names) > 1 else ''} {', '.join(names)}"
-    return TuiAgentError(
-        f"The engine process ended while it loaded {plugins}: {reason}.",
-        hint=f"Start tui-agent again: a plugin that crashes it is left out. Or run: tui-agent plugins disable {names[0]}",
-    )

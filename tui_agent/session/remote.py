@@ -305,7 +305,7 @@ class RemoteSession:
             lines = self.stderr_tail().splitlines()
             # Import this late, like the redactor below.
             describe: Callable[..., TuiAgentError] = import_module(
-                "tui_agent.session.fault_redaction"
+                "tui_agent.session.engine_crash"
             ).describe_crash
             self.failure = describe(self._handle.pid, lines[-1] if lines else "", os.environ, Path.cwd())
         self._is_held.set()
