@@ -13,7 +13,7 @@ from tui_agent.ports.delegate import DelegateReport, DelegateTask
 from tui_agent.protocol.base import AgentId
 
 TOOLS = tools_of("subagent")
-EVIDENCE = import_from("subagent", PLUGINS / "subagent").evidence.read_findings
+EVIDENCE = import_from("subagent", PLUGINS / "subagent").investigator_answer.read_findings
 
 
 def read(text: str, **more: Any) -> dict[str, Any]:
