@@ -96,6 +96,7 @@ from tui_agent.ports.model import UsageChunk as UsageChunk
 from tui_agent.ports.program import Programs as Programs
 from tui_agent.ports.repomap import MapRequest as MapRequest
 from tui_agent.ports.repomap import RenderedMap as RenderedMap
+from tui_agent.ports.similar_paths import suggest_paths as suggest_paths
 from tui_agent.ports.tool import Answer as Answer
 from tui_agent.ports.tool import Preview as Preview
 from tui_agent.ports.tool import Service

@@ -22,7 +22,8 @@ async def glob(ctx: api.ToolContext, pattern: str, path: str = "") -> api.ToolRe
     """Find files by a pattern such as src/**/*.{js,ts}; without a slash, by name in any folder."""
     folder = await ctx.env.stat(path)
     if folder is None or folder.kind == "file":
-        raise api.ToolError(f"Folder not found: {path}.")
+        hint = await api.suggest_paths(path, ctx.env, "folder")
+        raise api.ToolError(f"Folder not found: {path}.", hint=hint)
     base = "" if folder.path == "." else folder.path + "/"
     relative = api.relative_path_pattern(pattern, ctx.env.resolve(path))
     hint = api.other_folder_hint(pattern, path, "pattern")

@@ -20,7 +20,8 @@ async def list_directory(ctx: api.ToolContext, path: str = ".") -> api.ToolResul
     except api.EnvironmentFault as fault:
         info = await ctx.env.stat(path)
         if info is None:
-            raise api.ToolError(f"Folder not found: {path}.", hint="Find it with glob.") from fault
+            hint = await api.suggest_paths(path, ctx.env, "folder") or "Find it with glob."
+            raise api.ToolError(f"Folder not found: {path}.", hint=hint) from fault
         if info.kind == "file":
             raise api.ToolError(f"{path} is a file.", hint="Use read_file.") from fault
         raise

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import PurePosixPath
 
 from pydantic import Field
@@ -68,7 +67,7 @@ async def _read_content(path: str, env: api.Environment) -> api.FileContent:
         if kind == "directory":
             raise api.ToolError(f"{path} is a folder.", hint="Use list_directory.") from fault
         if kind == "nothing":
-            raise api.ToolError(f"File not found: {path}.", hint=await _suggest_similar(path, env)) from fault
+            raise api.ToolError(f"File not found: {path}.", hint=await _hint_on_missing(path, env)) from fault
         raise
 
 
@@ -80,16 +79,11 @@ async def _path_kind(path: str, env: api.Environment) -> str:
     return "nothing" if info is None else info.kind
 
 
-async def _suggest_similar(path: str, env: api.Environment) -> str:
-    missing_path = PurePosixPath(path)
-    try:
-        siblings = [item.path for item in await env.listdir(str(missing_path.parent))]
-    except api.EnvironmentFault:
-        return "Its folder does not exist either; use list_directory or glob."
-    names = {PurePosixPath(sibling).name: sibling for sibling in siblings}
-    similar = get_close_matches(missing_path.name, list(names), n=3, cutoff=0.6)
-    shown = ", ".join(api.escape_unprintable(names[name]) for name in similar)
-    return f"Did you mean {shown}?" if shown else ""
+async def _hint_on_missing(path: str, env: api.Environment) -> str:
+    if hint := await api.suggest_paths(path, env, "file"):
+        return hint
+    folder = await _path_kind(str(PurePosixPath(path).parent), env)
+    return "" if folder == "directory" else "Its folder does not exist either; use list_directory or glob."
 
 
 async def _image_result(content: api.FileContent, ctx: api.ToolContext) -> api.ToolResult:

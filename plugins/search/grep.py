@@ -133,7 +133,8 @@ async def _build_query(args: GrepArgs, env: api.Environment) -> Query:
     path = real[len(root) + 1 :] if inside else real
     info = await env.stat(path)
     if info is None:
-        raise api.ToolError(f"File or folder not found: {args.path}.")
+        hint = await api.suggest_paths(args.path, env)
+        raise api.ToolError(f"File or folder not found: {args.path}.", hint=hint)
     if info.kind not in ("file", "directory"):
         raise api.ToolError(f"{args.path} is not a regular file.")
     if info.kind == "file" and info.size > MAX_SINGLE_FILE_BYTES:

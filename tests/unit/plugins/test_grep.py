@@ -126,6 +126,17 @@ async def test_links_and_pipes_are_not_followed(bench, tmp_path_factory):
         await grep(bench, "hit", path="missing")
 
 
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [("app/models.py", "Did you mean src/app/models.py?"), ("src/apps", "Did you mean src/app?"), ("no", "")],
+)
+async def test_a_missing_path_is_told_with_the_paths_that_end_like_it(bench, path, hint):
+    bench.write("src/app/models.py", "hit\n")
+    with pytest.raises(ToolError) as fault:
+        await grep(bench, "hit", path=path)
+    assert fault.value.hint == hint
+
+
 async def test_what_is_shown_is_bounded(bench):
     bench.write("a", "".join(f"hit {n}\n" for n in range(1000)))
     bench.write("b", "hit" + "x" * 5000 + "\n")

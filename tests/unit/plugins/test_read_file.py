@@ -100,6 +100,30 @@ async def test_binary_content_is_named_not_shown(bench, data, words):
         await bench.run("read_file", path="f")
 
 
+@pytest.mark.parametrize(
+    ("tool", "path", "hint"),
+    [
+        ("read_file", "models.py", "Did you mean src/requests/models.py?"),
+        ("read_file", "requests/models.py", "Did you mean src/requests/models.py?"),
+        ("read_file", "deep/requests/a.py", "Did you mean other/requests/a.py?"),
+        ("read_file", "a.py", "Did you mean other/a.py, other/requests/a.py?"),
+        ("read_file", "src/requests/model.py", "Did you mean src/requests/models.py?"),
+        ("list_directory", "requests", "Did you mean other/requests, src/requests?"),
+        ("list_directory", "app/src/requests", "Did you mean src/requests?"),
+        ("list_directory", "srcs", "Did you mean src?"),
+        ("list_directory", "models.py", "Find it with glob."),
+        ("glob", "requests", "Did you mean other/requests, src/requests?"),
+    ],
+)
+async def test_a_missing_path_is_told_with_the_paths_that_end_like_it(bench, tool, path, hint):
+    for name in ("src/requests/models.py", "other/requests/a.py", "other/a.py"):
+        bench.write(name, "")
+    more = {"pattern": "*.py"} if tool == "glob" else {}
+    with pytest.raises(ToolError) as fault:
+        await bench.run(tool, path=path, **more)
+    assert fault.value.hint == hint
+
+
 async def test_an_image_goes_to_the_model_as_a_blob(bench):
     bench.write("logo.txt", PNG)
     result = await bench.run("read_file", path="logo.txt")

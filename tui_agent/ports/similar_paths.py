@@ -1,0 +1,77 @@
+"""Suggestion of existing paths for a path that does not exist.
+
+Invariant: the search ends after `SEARCH_S` seconds, with the paths that it has found until then.
+"""
+
+import time
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import PurePosixPath
+from typing import Final, Literal
+
+from tui_agent.errors import EnvironmentFault
+from tui_agent.ports.environment import Environment
+from tui_agent.protocol.unicode_text import escape_unprintable
+
+SEARCH_S: Final = 1.0
+MAX_PATHS: Final = 3
+SIMILARITY: Final = 0.6
+"""Minimum similarity of two names in one folder, from 0 to 1."""
+
+
+async def suggest_paths(path: str, env: Environment, kind: Literal["file", "folder", "any"] = "any") -> str:
+    """Return a hint such as `Did you mean src/models.py?` for a missing path; empty if nothing is similar.
+
+    Paths that end like `path` come first, for `app/models.py` for example `src/app/models.py`. If none has the same
+    name, the hint names entries with a similar name in the folder of `path`.
+
+    `kind`: kind of the paths to suggest.
+    """
+    paths = await _find_same_name(PurePosixPath(path).parts, env, kind)
+    paths = paths or await _find_similar(path, env, kind)
+    return f"Did you mean {', '.join(map(escape_unprintable, paths))}?" if paths else ""
+
+
+async def _find_same_name(missing: tuple[str, ...], env: Environment, kind: str) -> list[str]:
+    """Return the paths with the most last parts in common with `missing`, shortest path first."""
+    common: dict[str, int] = {}
+    deadline = time.monotonic() + SEARCH_S
+    async for info in env.walk():
+        for candidate in _candidates(info.path, kind):
+            common[candidate] = _count_common_ends(PurePosixPath(candidate).parts, missing)
+        if time.monotonic() > deadline:
+            break
+    best = max(common.values(), default=0)
+    paths = [path for path, count in common.items() if count == best > 0]
+    return sorted(paths, key=lambda path: (path.count("/"), path))[:MAX_PATHS]
+
+
+def _candidates(path: str, kind: str) -> Iterator[str]:
+    if kind != "folder":
+        yield path
+    if kind != "file":
+        yield from (str(folder) for folder in PurePosixPath(path).parents if folder.name)
+
+
+def _count_common_ends(first: tuple[str, ...], second: tuple[str, ...]) -> int:
+    count = 0
+    for one_part, other_part in zip(reversed(first), reversed(second), strict=False):
+        if one_part != other_part:
+            break
+        count += 1
+    return count
+
+
+async def _find_similar(path: str, env: Environment, kind: str) -> list[str]:
+    """Return paths in the folder of `path` whose names are similar to its name."""
+    missing = PurePosixPath(path)
+    try:
+        siblings = await env.listdir(str(missing.parent))
+    except EnvironmentFault:
+        return []
+    names = {
+        PurePosixPath(sibling.path).name: sibling.path
+        for sibling in siblings
+        if kind != "folder" or sibling.kind == "directory"
+    }
+    return [names[name] for name in get_close_matches(missing.name, list(names), MAX_PATHS, SIMILARITY)]
