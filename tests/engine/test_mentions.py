@@ -21,7 +21,7 @@ from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
-from tui_agent.protocol.mentions import Mention
+from tui_agent.protocol.mentions import REFUSED_MENTIONS, Mention
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import ImageContent, TextContent
 from tui_agent.workspace.local.environment import LocalEnvironment
@@ -176,6 +176,19 @@ async def test_secrets_and_what_lies_elsewhere_are_not_sent(tmp_path: Path, work
     ]
     assert "secrets" in mentions[0].note and "outside the workspace" in mentions[2].note
     assert "abc" not in sent and "far away" not in sent
+
+
+async def test_a_client_can_ask_which_mentioned_files_would_not_be_sent(
+    tmp_path: Path, workspace: Path
+) -> None:
+    (workspace / ".env").write_text("TOKEN=abc\n")
+    (workspace / "innocent.md").symlink_to(".env")
+    (workspace / "away.md").symlink_to("../outside.md")
+    (tmp_path / "outside.md").write_text("far away")
+    paths = (".env", "src/app.py", "src", "innocent.md", "away.md", "/etc/passwd")
+    async with running(tmp_path, [], policy=RulePolicy().decide, workspace=workspace) as bench:
+        refused = await bench.engine.slash_commands.complete(REFUSED_MENTIONS, "\n".join(paths))
+    assert refused == [".env", "innocent.md", "away.md", "/etc/passwd"]
 
 
 async def test_a_file_elsewhere_on_the_computer_is_told_of_and_an_import_is_not(tmp_path: Path) -> None:

@@ -8,6 +8,9 @@ from tui_agent.protocol.parts import ImageContent
 MentionKind: TypeAlias = Literal["file", "directory", "symbol", "image", "resource", "refused", "missing"]
 MENTION = "@"
 """Name of a pseudo-command for `Session.complete`. It completes mentions of resources."""
+REFUSED_MENTIONS = "@refused"
+"""Name of a pseudo-command for `Session.complete`. It takes the paths of mentioned files, one a line, and returns those
+that the policy does not let a message send."""
 
 
 class Mention(FrozenModel):

@@ -9,7 +9,7 @@ from tests.tui.app.driving import golden, open_app
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.commands import Steer, SubmitPrompt
 from tui_agent.protocol.events.turn import UserMessageReceived
-from tui_agent.protocol.mentions import Mention
+from tui_agent.protocol.mentions import REFUSED_MENTIONS, Mention
 from tui_agent.tui.prompt.attachments import PastedSpans
 from tui_agent.tui.prompt.completion_files import Symbol
 from tui_agent.tui.prompt.prompt import Prompt
@@ -188,6 +188,17 @@ async def test_pasted_text_mentions_nothing_and_the_prompt_shows_what_is_attache
             sent = driven.session.submitted[-1]
             assert isinstance(sent, SubmitPrompt | Steer) and sent.typed_mentions == ("a.py",)
             await driven.until(lambda: "attaches" not in driven.text())
+
+
+async def test_the_prompt_shows_which_mentioned_file_is_not_sent(tmp_path: Path) -> None:
+    (tmp_path / "own.pem").write_text("-----BEGIN PRIVATE KEY-----\n")
+    options = SessionOptions(cwd=tmp_path, data_dir=tmp_path / "data")
+    async with open_app(golden("night_shift"), options=options) as driven:
+        driven.app.prompt.set_root(tmp_path)
+        driven.session.completions = ["own.pem"]
+        await driven.type("see @own.pem ")
+        await driven.until(lambda: "ask  not sent: own.pem" in driven.text())
+        assert (REFUSED_MENTIONS, "own.pem") in driven.session.completed
 
 
 async def test_pasted_text_stays_pasted_when_it_is_edited_undone_recalled_or_unfolded(tmp_path: Path) -> None:

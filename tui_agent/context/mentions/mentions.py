@@ -128,6 +128,19 @@ async def resolve_mentions(
     )
 
 
+async def find_refused_paths(paths: Sequence[str], env: Environment, may_read: MayRead) -> list[str]:
+    """Return the `paths` of which a message would send nothing: secret files, and files outside the workspace."""
+    refused = list[str]()
+    for path in paths:
+        try:
+            await _find_path(path, env)
+        except EnvironmentFault:
+            refused.append(path)
+        else:
+            refused += [path] if may_read(path, env.resolve(path)) else []
+    return refused
+
+
 async def _look_up(place: MentionCandidate, sources: Sources, names: _NameBudget) -> _Lookup | None:
     resource = split_resource(place.text, sources.servers)
     if resource is not None and sources.read_resource is not None:
@@ -135,7 +148,7 @@ async def _look_up(place: MentionCandidate, sources: Sources, names: _NameBudget
     refusal = ""
     for reading in place.readings:
         try:
-            info = await _find_path(reading.path, sources)
+            info = await _find_path(reading.path, sources.env)
         except EnvironmentFault as fault:
             refusal = refusal or fault.message
             continue
@@ -158,14 +171,14 @@ async def _look_up(place: MentionCandidate, sources: Sources, names: _NameBudget
     return _Lookup(Mention(reference=place.text, kind="missing", note=refusal or "file not found"))
 
 
-async def _find_path(path: str, sources: Sources) -> FileInfo | None:
+async def _find_path(path: str, env: Environment) -> FileInfo | None:
     """Return the file or folder at `path`, or None. Raise `EnvironmentFault` for a link without a target."""
-    info = await sources.env.stat(path)
+    info = await env.stat(path)
     if info is None and _UNTYPED in path:
-        info = await _find_by_shown_name(path, sources.env)
+        info = await _find_by_shown_name(path, env)
     if info is None or info.kind != "link":
         return info
-    target = await sources.env.stat(sources.env.resolve(path))
+    target = await env.stat(env.resolve(path))
     if target is None:
         raise EnvironmentFault("the target of this link does not exist")
     return target

@@ -9,11 +9,13 @@ from typing import Final, TypeAlias
 import anyio
 from anyio.abc import TaskGroup
 
+from tui_agent.context.mentions.mentions import find_refused_paths
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.plugins.guard import guard_plugin
 from tui_agent.engine.plugins.stop import stop_in_time, stop_though_shielded
 from tui_agent.engine.recorder import Recorder
+from tui_agent.engine.tools.tool_access import denial_reason
 from tui_agent.engine.turns.turns import Turns
 from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.fast_dataclass import dataclass
@@ -36,7 +38,7 @@ from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.events.command import CommandRan, OfferedCommand
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued
-from tui_agent.protocol.mentions import MENTION
+from tui_agent.protocol.mentions import MENTION, REFUSED_MENTIONS
 from tui_agent.protocol.settings import AgentState
 from tui_agent.protocol.unicode_text import clip_line
 from tui_agent.units import format_cost, format_number, format_time_limit, format_tokens
@@ -154,8 +156,15 @@ class SlashCommands:
                 self._guard_store(partial(self._states.set, *now))
 
     async def complete(self, name: str, arguments: str) -> Sequence[str]:
-        """Return completions of a slash command's arguments, or of `@` in a prompt."""
+        """Return completions of a slash command's arguments, or of `@` in a prompt.
+
+        For `REFUSED_MENTIONS`, return the paths that a message cannot mention.
+        """
         servers = self._parts.tool_servers
+        if name == REFUSED_MENTIONS:
+            policy, state, env = self._parts.policy, self._parts.recorder.state, self._parts.env
+            may_read = partial(denial_reason, policy, state, env.root)
+            return await find_refused_paths(arguments.split("\n"), env, may_read)
         if name == MENTION:
             return () if servers is None else await servers.complete_mention(arguments)
         slash_command = self._parts.extensions.value.commands.get(name)

@@ -88,16 +88,18 @@ class PolicyRow(LinePane):
     words: str = ""
     attached: Sequence[str] = ()
     images: Sequence[str] = ()
+    refused: Sequence[str] = ()
     accepts_images = True
     """True if images are sent with the message. False if the model is not known to accept images."""
 
-    def set_attached(self, names: Sequence[str], images: Sequence[str]) -> None:
+    def set_attached(self, names: Sequence[str], images: Sequence[str], refused: Sequence[str] = ()) -> None:
         """Show what the message attaches, in place of the policy's description.
 
-        `names`: files, symbols and resources. `images`: image files.
+        `names`: files, symbols and resources. `images`: image files. `refused`: files that are not sent, e.g.
+        secret files.
         """
-        if (names, images) != (self.attached, self.images):
-            self.attached, self.images = names, images
+        if (names, images, refused) != (self.attached, self.images, self.refused):
+            self.attached, self.images, self.refused = names, images, refused
             self.show()
 
     def set_accepts_images(self, accepts_images: bool) -> None:
@@ -118,7 +120,7 @@ class PolicyRow(LinePane):
         words = pen.part(f"  {self.words or policy_words(self.policy)}", "t3")
         mode = pen.part(f"   {self.mode}" if self.mode else "", "t2")
         right = [pen.part(self.note, "t3")]
-        if self.attached or self.images:
+        if self.attached or self.images or self.refused:
             right = [] if self.images and not self.accepts_images else right
             return [pen.line(width, [policy, mode, *self._attached_parts(pen)], right)]
         fits = cells([policy, words, mode, *right]) + 2 <= width
@@ -127,6 +129,8 @@ class PolicyRow(LinePane):
     def _attached_parts(self, pen: Pen) -> list[Part]:
         sent = [*self.attached, *(self.images if self.accepts_images else ())]
         parts = [pen.part("  attaches ", "t2"), pen.part(", ".join(sent))] if sent else []
+        if self.refused:
+            parts.append(pen.part(f"  not sent: {', '.join(self.refused)}", "warning"))
         if self.images and not self.accepts_images:
             parts += [
                 pen.part(f"  not sent: {', '.join(self.images)}", "warning"),

@@ -15,6 +15,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
 
+from tui_agent.protocol.mentions import REFUSED_MENTIONS
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Action, command_word, is_shell_line
 from tui_agent.tui.panes.policy import PolicyRow
@@ -433,17 +434,21 @@ async def _show_attached(prompt: Prompt, mentions: "Sequence[MentionCandidate]",
     image_paths = (
         await asyncio.to_thread(module.find_images, files.values(), root) if module is not None else ()
     )
+    paths = "\n".join(files.values())
+    refused = set(await prompt.arguments.ask_session(REFUSED_MENTIONS, paths)) if paths else set[str]()
+    unsent = list[str]()
     resources = {text for text, _ in prompt.arguments.completions.get(AT_SIGN, ())}
     for mention in mentions:
         if mention.text in files or mention.text in resources:
             name = files.get(mention.text, mention.text)
-            (images if name in image_paths else names).append(clean_line(name))
+            group = unsent if name in refused else images if name in image_paths else names
+            group.append(clean_line(name))
         elif mention.symbol and mention.text != typing:
             symbols = await prompt.find_symbols(root, mention.symbol)
             names += (
                 [clean_line(mention.text)] if any(each.name == mention.symbol for each in symbols) else []
             )
-    prompt.policy_row.set_attached(names, images)
+    prompt.policy_row.set_attached(names, images, unsent)
     prompt.editor.attached_chars = chars
     prompt.update_note()
 
