@@ -177,6 +177,21 @@ async def test_nothing_found_and_nothing_there_say_so_and_what_to_press() -> Non
         assert not isinstance(over(driven), SessionsScreen)
 
 
+async def test_enter_waits_for_a_list_that_is_still_being_read() -> None:
+    programs = Programs()
+    programs.gates["--json"] = asyncio.Event()
+    async with open_app(golden("night_shift"), outside=programs) as driven:
+        await driven.type("/sessions")
+        await driven.press("enter")
+        await driven.until(lambda: "Reading the" in driven.text())
+        await driven.press("enter")
+        assert isinstance(over(driven), SessionsScreen)
+        programs.gates["--json"].set()
+        await driven.until(lambda: "csv-import-quotes" in driven.text())
+        await driven.press("escape")
+        assert not isinstance(over(driven), SessionsScreen)
+
+
 async def test_a_list_that_cannot_be_had_says_why() -> None:
     programs = Programs()
     programs.failing["list"] = "tui-agent: The sessions in /x cannot be read: no permission."

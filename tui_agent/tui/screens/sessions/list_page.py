@@ -58,7 +58,7 @@ class SessionsPage(SearchPage[ListLine]):
         self.listing.key = lambda line: line.key
         self.here_only = False
         self.rows: Sequence[SessionRow] = ()
-        self._is_listed = False
+        self.is_listed = False
         """True after the list was loaded for the first time."""
         self.hits: Mapping[str, SearchHit] = {}
         self._hits_for = ""
@@ -97,7 +97,7 @@ class SessionsPage(SearchPage[ListLine]):
         finally:
             slow.stop()
         self.rows = await asyncio.to_thread(parse_sessions, output)
-        self._is_listed = True
+        self.is_listed = True
         key = self.key_map.key_of("sessions_use")
         self._status = f"No sessions yet. {key} starts one. Or try: tui-agent demo"
         if status:
@@ -193,7 +193,7 @@ class SessionsPage(SearchPage[ListLine]):
     def _empty_text(self) -> str:
         key_of = self.key_map.key_of
         if self.text:
-            if self.top.status or not self._is_listed:
+            if self.top.status or not self.is_listed:
                 return f'Searching for "{clean_line(self.text)}" …'
             return f'Nothing matches "{clean_line(self.text)}". {key_of("sessions_clear")} clears the search.'
         if self.rows:

@@ -114,10 +114,13 @@ class SessionsScreen(SessionsPage):
     # -- actions ---------------------------------------------------------------------------------------------------
 
     def enter(self) -> None:
-        """Open the selected session or show its details; close the screen if there are no sessions."""
+        """Open the selected session or show its details; close the screen if there are no sessions.
+
+        While the list is still being read, do nothing: Enter is meant for a session that is about to appear.
+        """
         if self.rows:
             super().enter()
-        else:
+        elif self.is_listed:
             self.leave()
 
     def use(self, row: SessionRow) -> None:
