@@ -103,6 +103,21 @@ async def test_of_a_tool_that_there_is_not_the_model_is_told_which_there_are(
         assert "There is no tool" in told(bench) and "echo, write" in told(bench)
 
 
+async def test_a_tool_that_the_request_did_not_offer_is_neither_named_nor_run(tmp_path: Path) -> None:
+    calls = answer(("c1", "no_such_tool", "{}"), ("c2", "present_plan", '{"plan": "Do it."}'))
+    kit = [*tools(), *tools_of("ask").values(), *tools_of("skills").values()]
+    async with running(tmp_path, [calls, say("Done.")], kit, policy=RulePolicy().decide) as bench:
+        yes(bench)
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        sound(bench, 2)
+        offered = ", ".join(tool.name for tool in bench.model.requests[0].tools)
+        assert told(bench, 0) == f"There is no tool 'no_such_tool'. The tools are: {offered}."
+        assert "ask_user" in offered and "present_plan" not in offered and "read_skill" not in offered
+        assert told(bench, 1) == "present_plan can be called only under the policy plan."
+        assert [end.status for end in bench.of(ToolFinished)] == ["invalid", "invalid"]  # type: ignore[attr-defined]
+
+
 async def test_calls_with_one_id_are_judged_one_by_one(tmp_path: Path) -> None:
     kit = tools()
     calls = [("same", "write", f'{{"words": "{number}"}}') for number in range(4)]

@@ -13,7 +13,7 @@ from tests.stubs.tool_context import tools_of
 from tui_agent.models.faults import fault
 from tui_agent.ports.model import ModelChunk
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.protocol.commands import AnswerQuestion, DecidePermission, SubmitPrompt
+from tui_agent.protocol.commands import AnswerQuestion, DecidePermission, SetPolicy, SubmitPrompt
 from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.events.context import ContextReduced
 from tui_agent.protocol.events.policy import PermissionRequested
@@ -47,7 +47,8 @@ def dialogue() -> list[object]:
 @asynccontextmanager
 async def after_dialogue(tmp_path: Path, model: Worker) -> AsyncIterator[Bench]:
     tools = [Output(), EchoTool(), *tools_of("ask").values()]
-    async with running(tmp_path, [], tools, policy=ask_about_echo, shrinking=LIMITS) as bench:
+    options = {"policy": ask_about_echo, "policy_name": "plan", "shrinking": LIMITS}
+    async with running(tmp_path, [], tools, **options) as bench:
         bench.use(model)
         bench.submit(SubmitPrompt(text="Port the parser."))
         request = await bench.until_payload(PermissionRequested)
@@ -104,6 +105,7 @@ async def test_an_older_edited_plan_stays_in_its_place_among_the_words(tmp_path:
     later = [call(("present_plan", json.dumps({"plan": "# Three ranges"}))), say("ok")]
     model = Worker([*dialogue(), *later, *work(6), say("ok"), say("ok")])
     async with after_dialogue(tmp_path, model) as bench:
+        bench.submit(SetPolicy(policy="plan"))
         bench.submit(SubmitPrompt(text="Once more."))
         await answer(bench, 4, "", 1)
         await bench.until("turn.finished", 4)

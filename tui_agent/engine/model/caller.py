@@ -20,6 +20,7 @@ from tui_agent.engine.delta_merge import FlushTimer
 from tui_agent.engine.model.call import ModelCall
 from tui_agent.engine.model.request import RequestBuilder
 from tui_agent.engine.recorder import Recorder
+from tui_agent.engine.tools.tool_access import offered_tools
 from tui_agent.errors import BlobNotFound, ContextOverflow, ModelError
 from tui_agent.folds.context.meter import MeterLevel
 from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW
@@ -29,7 +30,6 @@ from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.ports.agent import ModelQuery
 from tui_agent.ports.middleware import Fragment, Middleware
 from tui_agent.ports.model import ModelFault, ModelNext, ModelReply, ModelRequest, ToolSchema
-from tui_agent.ports.tool import Service
 from tui_agent.protocol.base import COMPACTION_AGENT, MAIN_AGENT, AgentId, CallId, RequestId, text_preview
 from tui_agent.protocol.events.context import ContextPacked, ContextWarned, ContextWindowInferred
 from tui_agent.protocol.events.model import (
@@ -196,11 +196,6 @@ class ModelCaller:
         self, query: ModelQuery, state: SessionStateView, settings: SessionSettings
     ) -> tuple[ToolSchema, ...]:
         """Return the tools that the model can use now."""
-        missing: set[Service] = set(self._parts.missing_services)
-        if not any(not skill.fault for skill in state.skills):
-            missing.add("skills")
-        if not state.job_count:
-            missing.add("started_jobs")
         tools, allowed = query.tools, state.allowed_tools
         if allowed is not None:
             tools = tuple(
@@ -208,7 +203,7 @@ class ModelCaller:
                 for name in self._parts.tools.names()
                 if name in allowed and (tools is None or name in tools)
             )
-        return self._parts.tools.schemas(tools, policy=settings.policy, missing=missing)
+        return offered_tools(self._parts, state, settings.policy, tools)
 
     async def _ask_once(self, query: ModelQuery, compactor: Compactor | None) -> ModelReply:
         recorder = self._parts.recorder

@@ -7,6 +7,7 @@ Invariant: every `tool.called` gets a `tool.finished`, at the latest when the tu
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
 from typing import TypeAlias
 
@@ -22,6 +23,7 @@ from tui_agent.engine.tools.arguments import InvalidArguments
 from tui_agent.engine.tools.gate import Gate
 from tui_agent.engine.tools.registry import CheckedCall
 from tui_agent.engine.tools.sandbox_retry import Verdict
+from tui_agent.engine.tools.tool_access import explain_refusal
 from tui_agent.engine.tools.tool_runner import CallRunner, summarise_fault
 from tui_agent.errors import EnvironmentFault, StoreError, ToolCrash, ToolError, ToolUnavailable
 from tui_agent.fast_dataclass import dataclass
@@ -84,7 +86,7 @@ class ToolPhase:
 
     async def run(self, calls: Sequence[ToolCallPart], agent: AgentId) -> None:
         """Run all calls, and return when each call has a result."""
-        planned = [self._plan(call) for call in calls]
+        planned = [self._plan(call, agent) for call in calls]
         recorded = {call.call_id for call in self._parts.recorder.state.open_calls if call.called}
         for plan in planned:
             if (
@@ -101,25 +103,26 @@ class ToolPhase:
             succeeded = [end for end in ends if end.status == "ok"]
             edit_failed = edit_failed or (plans[0].is_edit and len(succeeded) < len(plans))
 
-    def _plan(self, call: ToolCallPart) -> _PlannedCall:
+    def _plan(self, call: ToolCallPart, agent: AgentId) -> _PlannedCall:
         name = tool_name(call.name, self._parts.tools.names())
         if name != call.name:
             call = call.model_copy(update={"name": name})
         tool = self._parts.tools.get(name)
-        if call.malformed is not None and tool is not None:
+        refusal = explain_refusal(self._parts, agent, name)
+        if refusal:
+            servers = self._parts.tool_servers
+            absence = servers.explain_absence(name) if tool is None and servers is not None else ""
+            return _PlannedCall(call, tool, fault=ToolUnavailable(absence) if absence else ToolError(refusal))
+        if call.malformed is not None:
             fault = ToolError(_malformed_message(text_preview(call.malformed)))
             return _PlannedCall(call, tool, fault=fault)
         try:
-            parsed = self._parts.tools.parse(name, call.arguments, self._parts.missing_services)
+            parsed = self._parts.tools.parse(name, call.arguments)
         except ToolCrash as crash:
             return _PlannedCall(call, tool, fault=crash)
-        if tool is None or not isinstance(parsed, BaseModel):
-            servers = self._parts.tool_servers
-            absence = servers.explain_absence(name) if tool is None and servers is not None else ""
-            if absence:
-                return _PlannedCall(call, tool, fault=ToolUnavailable(absence))
-            message = parsed.message if isinstance(parsed, InvalidArguments) else ""
-            return _PlannedCall(call, tool, fault=ToolError(message))
+        if isinstance(parsed, InvalidArguments):
+            return _PlannedCall(call, tool, fault=ToolError(parsed.message))
+        assert tool is not None
         try:
             return _PlannedCall(call, tool, parsed, tool.target(parsed))
         except ToolCrash as crash:
@@ -139,8 +142,8 @@ class ToolPhase:
             agent=agent,
         )
 
-    def _check_arguments(self, call: ToolCallPart) -> tuple[str, str]:
-        plan = self._plan(call)
+    def _check_arguments(self, agent: AgentId, call: ToolCallPart) -> tuple[str, str]:
+        plan = self._plan(call, agent)
         return "" if plan.fault is None else plan.fault.message, plan.target
 
     async def _authorize(
@@ -150,10 +153,12 @@ class ToolPhase:
         hook_verdict = NO_VERDICT
         if plan.args is not None and self._hooks.has_hooks("before_tool", plan.call.name):
             self._states.set(AgentState.RUNNING, HOOKS_REASON, agent=agent)
-            hook_verdict = await self._hooks.before_tool(plan.call, agent, self._check_arguments)
+            hook_verdict = await self._hooks.before_tool(
+                plan.call, agent, partial(self._check_arguments, agent)
+            )
             self._states.set(AgentState.RUNNING, agent=agent)
         if hook_verdict.call is not None and hook_verdict.call is not plan.call:
-            plan = self._plan(hook_verdict.call)
+            plan = self._plan(hook_verdict.call, agent)
         tool, args = plan.tool, plan.args
         if tool is None or args is None:
             assert plan.fault is not None

@@ -118,27 +118,28 @@ class ToolRegistry:
             and self._tools[name].spec.needs.isdisjoint(missing)
         )
 
-    def parse(
-        self, name: str, arguments: JsonMap, missing: Collection[Service] = ()
-    ) -> BaseModel | InvalidArguments:
+    def parse(self, name: str, arguments: JsonMap) -> BaseModel | InvalidArguments:
         """Return a call's arguments as an instance of the tool's model, or a message about invalid arguments.
 
         Raise `ToolCrash` if the tool's own check of its arguments fails.
         """
         tool = self._tools.get(name)
         if tool is None:
-            return self.unknown_tool_message(name, missing)
+            return self.unknown_tool_message(name)
         if tool.spec.parameters is not None:
             return check_json_arguments(name, tool.spec.parameters, arguments)
         label = f"The tool {name} (plugin {self._owners[name]}), in `{tool.spec.args.__name__}`,"
         with guard_plugin(label, ToolCrash):
             return parse_arguments(name, tool.spec.args, json_schema(tool.spec.args), arguments)
 
-    def unknown_tool_message(self, name: str, missing: Collection[Service] = ()) -> InvalidArguments:
-        """Return a message that the tool `name` does not exist, with the names of similar tools or of all tools."""
-        usable = {key: tool for key, tool in self._tools.items() if tool.spec.needs.isdisjoint(missing)}
-        similar = similar_names(name, usable)
+    def unknown_tool_message(self, name: str, offered: Collection[str] | None = None) -> InvalidArguments:
+        """Return a message that the tool `name` does not exist, with the names of similar tools or of all tools.
+
+        `offered`: names of the tools that the model can use now. The message names no others (None: all tools).
+        """
+        listed = [known for known, tool in self._tools.items() if tool.spec.listed]
+        named = [known for known in listed if offered is None or known in offered]
+        similar = similar_names(name, [*named, *(self._tools.keys() - listed)])
         if similar:
             return InvalidArguments(f"There is no tool {name!r}. Did you mean {' or '.join(similar)}?")
-        listed = ", ".join(known for known, tool in usable.items() if tool.spec.listed)
-        return InvalidArguments(f"There is no tool {name!r}. The tools are: {listed or 'none'}.")
+        return InvalidArguments(f"There is no tool {name!r}. The tools are: {', '.join(named) or 'none'}.")

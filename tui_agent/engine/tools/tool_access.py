@@ -3,11 +3,16 @@
 Invariant: no search, mention or instruction file shows a file that the policy denies reading.
 """
 
+from collections.abc import Sequence
+
 from tui_agent.engine.components import EngineParts
 from tui_agent.folds.session.view import SessionStateView
+from tui_agent.ports.model import ToolSchema
 from tui_agent.ports.policy import Decision, Policy, PolicyFacts
+from tui_agent.ports.tool import Service
 from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.effects import McpCallEffect, NetworkEffect, ReadEffect
+from tui_agent.protocol.settings import PolicyName
 
 RULE_TOOL = "read_file"
 """The permission rules for this tool also apply when the engine reads files without a tool call."""
@@ -20,6 +25,31 @@ def allowed_tools(parts: EngineParts, agent: AgentId) -> frozenset[str] | None:
     limits = [delegate.tools if delegate is not None else None, state.allowed_tools]
     sets = [frozenset(names) for names in limits if names is not None]
     return frozenset.intersection(*sets) if sets else None
+
+
+def offered_tools(
+    parts: EngineParts, state: SessionStateView, policy: PolicyName, names: Sequence[str] | None
+) -> tuple[ToolSchema, ...]:
+    """Return the tools of `names` (None: all) that a model can use in an agent's state `state`."""
+    missing: set[Service] = set(parts.missing_services)
+    if not any(not skill.fault for skill in state.skills):
+        missing.add("skills")
+    if not state.job_count:
+        missing.add("started_jobs")
+    return parts.tools.schemas(names, policy=policy, missing=missing)
+
+
+def explain_refusal(parts: EngineParts, agent: AgentId, name: str) -> str:
+    """Return why the agent's model cannot call the tool `name` now; empty if it can."""
+    tool, state = parts.tools.get(name), parts.recorder.state_of(agent)
+    policy = "ask" if state.settings is None else state.settings.policy
+    if tool is None:
+        allowed = allowed_tools(parts, agent)
+        offered = offered_tools(parts, state, policy, None if allowed is None else tuple(allowed))
+        return parts.tools.unknown_tool_message(name, [schema.name for schema in offered]).message
+    if tool.spec.policy not in (None, policy):
+        return f"{name} can be called only under the policy {tool.spec.policy}."
+    return ""
 
 
 def may_read(parts: EngineParts, agent: AgentId, tool: str, path: str) -> bool:
