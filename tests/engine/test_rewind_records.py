@@ -3,6 +3,8 @@
 import hashlib
 from pathlib import Path
 
+import pytest
+
 from tests.engine.harness import Bench, say
 from tests.engine.test_rewind import files, go, said, shell, told, turn, write
 from tui_agent.folds.base import current_branch, fold
@@ -10,7 +12,7 @@ from tui_agent.folds.comparison.net_changes import net_file_changes
 from tui_agent.folds.session.changed_files import ModifiedFiles
 from tui_agent.folds.session.known_files import find_event_with_known_files
 from tui_agent.protocol.base import Payload
-from tui_agent.protocol.commands import PlanRevert, Redo, Revert, SetPolicy, Undo
+from tui_agent.protocol.commands import PlanRevert, Queue, Redo, Revert, SetPolicy, SubmitPrompt, Undo
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import (
     CheckpointPlanned,
@@ -280,3 +282,22 @@ async def test_a_line_of_the_users_that_stays_after_an_undo_is_still_counted(tmp
         assert shown_change(bench, tmp_path) == (5, 0)
         await go(bench, Undo())
         assert shown_change(bench, tmp_path) == (4, 0)
+
+
+@pytest.mark.parametrize("sent", [SubmitPrompt, Queue], ids=["sent", "queued"])
+@pytest.mark.parametrize("move", ["undo", "preview"])
+async def test_a_message_sent_during_an_undo_or_its_preview_is_answered_after_it(
+    tmp_path: Path, sent: type[SubmitPrompt | Queue], move: str
+) -> None:
+    async with told(tmp_path, write("a.py", "1"), say("Made."), say("Hello.")) as bench:
+        await turn(bench, "make a.py")
+        before = len(bench.events)
+        bench.submit(Undo() if move == "undo" else PlanRevert(to_seq=bench.recorder.branches.undo_to or 0))
+        bench.submit(sent(text="hello"))
+        await bench.until("turn.finished", 2)
+        kinds = [event.payload.kind for event in bench.events[before:]]
+        ended = "session.head_moved" if move == "undo" else "checkpoint.planned"
+        assert kinds.index(ended) < kinds.index("user.message")
+        assert "user.queued" not in kinds
+        assert bench.of(UserMessageReceived)[-1].text == "hello"
+        assert files(tmp_path) == ({} if move == "undo" else {"a.py": "1"})

@@ -64,6 +64,7 @@ _HEAD_MOVES = {
 HeadMoveCommand: TypeAlias = (
     commands.Revert | commands.RevertHunk | commands.Undo | commands.Redo | commands.PlanRevert
 )
+MessageCommand: TypeAlias = commands.SubmitPrompt | commands.Steer | commands.Queue
 
 
 class Engine:
@@ -79,8 +80,10 @@ class Engine:
         self._decisions: PendingAnswers[commands.DecidePermission] = PendingAnswers()
         self._answers: PendingAnswers[commands.AnswerQuestion] = PendingAnswers()
         self._is_closing = self._client_is_gone = False
-        self._running_plan: anyio.Event | None = None
-        """Event that is set when the running `PlanRevert` ends (None: none is running)."""
+        self._running_move: anyio.Event | None = None
+        """Event that is set when the running head move (undo, redo, revert or its preview) ends. None: none is running."""
+        self._running_plan = False
+        """True if the running head move is a preview, which changes nothing."""
         self._checkpointing = CheckpointRecorder(
             parts.recorder, parts.blobs, parts.checkpoints, parts.clock, parts.find_changes_by_others
         )
@@ -146,9 +149,12 @@ class Engine:
             await act()
 
     def _carry_out(self, command: Command, group: TaskGroup) -> None:
+        if self._running_move is not None and isinstance(command, MessageCommand):
+            group.start_soon(self._carry_out_after_move, self._running_move, command, group)
+            return
         command, state = self.slash_commands.as_run_command(command), self._parts.recorder.state
         # A preview of a revert changes nothing, so an undo waits for its end instead of being refused.
-        waits_for_plan = self._running_plan is not None and isinstance(command, HeadMoveCommand)
+        waits_for_plan = self._running_plan and isinstance(command, HeadMoveCommand)
         running = self._turns.is_running and not waits_for_plan
         if isinstance(command, commands.Interrupt):
             running = running or bool(self._turns.command_scopes)
@@ -161,6 +167,14 @@ class Engine:
         except ConfigError as error:
             self._reject(command, Refusal(error.message, error.hint))
 
+    async def _carry_out_after_move(self, move: anyio.Event, command: Command, group: TaskGroup) -> None:
+        """Wait for the end of a head move, then carry out `command`.
+
+        A message must not be recorded before that: an undo would take it along to the branch that it leaves.
+        """
+        await move.wait()
+        self._guard(partial(self._carry_out, command, group))
+
     def _reject(self, command: Command, refused: Refusal) -> None:
         rejected = CommandRejected(
             command=command.kind, reason=refused.reason, hint=refused.hint, limit=refused.limit
@@ -169,7 +183,7 @@ class Engine:
 
     def _dispatch(self, command: Command, group: TaskGroup) -> None:
         match command:
-            case commands.SubmitPrompt() | commands.Steer() | commands.Queue():
+            case _ if isinstance(command, MessageCommand):
                 self._handle_message(command, group)
             case commands.ContinueTurn():
                 self._continue_turn(command, group)
@@ -209,10 +223,9 @@ class Engine:
                 self._turns.reserve()
                 group.start_soon(self._serve_user_shell, command, group)
             case _ if isinstance(command, HeadMoveCommand):
-                plan = self._running_plan
+                plan = self._running_move
                 if plan is None:
-                    self._turns.reserve()
-                    self._running_plan = anyio.Event() if isinstance(command, commands.PlanRevert) else None
+                    self._reserve_for_move(command)
                 group.start_soon(self._move_head, command, plan, group)
             case commands.SetOutputWidth(columns=columns):
                 if isinstance(self._parts.env, OutputWidthSetter):
@@ -228,9 +241,7 @@ class Engine:
             case _ if isinstance(command, SettingCommand):
                 apply_setting(self._parts, command)
 
-    def _handle_message(
-        self, command: commands.SubmitPrompt | commands.Steer | commands.Queue, group: TaskGroup
-    ) -> None:
+    def _handle_message(self, command: MessageCommand, group: TaskGroup) -> None:
         recorder = self._parts.recorder
         place = command.place if isinstance(command, commands.Queue) else None
         comes_after_others = bool(place and recorder.state.queue)
@@ -240,7 +251,9 @@ class Engine:
             "own_words": command.own_words,
             "typed_mentions": command.typed_mentions,
         }
-        if not (self._turns.is_running or recorder.state.running_command or comes_after_others):
+        if not (
+            self._turns.is_running or recorder.state.running_command or comes_after_others or self._is_closing
+        ):
             self._begin_turn(UserMessageReceived(**sent), group, command)
         elif isinstance(command, commands.Steer) and _is_steerable(recorder.state):
             self._steer(UserSteered(**sent), group, command)
@@ -426,13 +439,17 @@ class Engine:
             except CheckpointError as fault:
                 self._checkpointing.report_fault(fault)
 
+    def _reserve_for_move(self, command: HeadMoveCommand) -> None:
+        self._turns.reserve()
+        self._running_move, self._running_plan = anyio.Event(), isinstance(command, commands.PlanRevert)
+
     async def _move_head(self, command: HeadMoveCommand, plan: anyio.Event | None, group: TaskGroup) -> None:
         if plan is not None:
             await plan.wait()
             if self._turns.is_running:
                 self._guard(partial(self._carry_out, command, group))  # which rejects it
                 return
-            self._turns.reserve()
+            self._reserve_for_move(command)
         self._parts.recorder.cause = command.id
         try:
             self._states.set(AgentState.RUNNING, _HEAD_MOVES[command.kind])
@@ -450,9 +467,9 @@ class Engine:
             self._on_trouble(error)
         finally:
             self._turns.release()
-            if self._running_plan is not None and isinstance(command, commands.PlanRevert):
-                self._running_plan.set()
-                self._running_plan = None
+            if self._running_move is not None:
+                self._running_move.set()
+            self._running_move, self._running_plan = None, False
             self._guard(partial(self._states.set, AgentState.IDLE))
 
 
