@@ -17,6 +17,7 @@ from tui_agent.engine.checkpoints.rewind import Rewind
 from tui_agent.engine.compaction.commands import pin_messages
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.delta_merge import FlushTimer
+from tui_agent.engine.head_moves import HeadMoveCommand, HeadMoves
 from tui_agent.engine.hooks import NO_VERDICT, HookVerdict
 from tui_agent.engine.input.command_checks import (
     Refusal,
@@ -53,17 +54,6 @@ from tui_agent.protocol.events.session import CommandRejected, SessionTitled
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued, UserSteered, UserUnqueued
 from tui_agent.protocol.settings import AgentState
 
-_HEAD_MOVES = {
-    "revert": "reverting",
-    "undo": "undoing",
-    "redo": "redoing",
-    "revert_hunk": "reverting",
-    "plan_revert": "checking the files",
-}
-"""Maps a command that undoes, redoes or reverts to the text shown while the command runs."""
-HeadMoveCommand: TypeAlias = (
-    commands.Revert | commands.RevertHunk | commands.Undo | commands.Redo | commands.PlanRevert
-)
 MessageCommand: TypeAlias = commands.SubmitPrompt | commands.Steer | commands.Queue
 
 
@@ -80,10 +70,6 @@ class Engine:
         self._decisions: PendingAnswers[commands.DecidePermission] = PendingAnswers()
         self._answers: PendingAnswers[commands.AnswerQuestion] = PendingAnswers()
         self._is_closing = self._client_is_gone = False
-        self._running_move: anyio.Event | None = None
-        """Event that is set when the running head move (undo, redo, revert or its preview) ends. None: none is running."""
-        self._running_plan = False
-        """True if the running head move is a preview, which changes nothing."""
         self._checkpointing = CheckpointRecorder(
             parts.recorder, parts.blobs, parts.checkpoints, parts.clock, parts.find_changes_by_others
         )
@@ -99,7 +85,7 @@ class Engine:
             self._checkpointing,
             self._background,
         )
-        self._rewind = Rewind(parts, self._checkpointing, jobs)
+        self._moves = HeadMoves(Rewind(parts, self._checkpointing, jobs), self._turns, self._states, jobs)
         self._prompt_hooks = PromptHooks(parts)
         self.slash_commands = SlashCommands(parts, self._turns, self._states, self._begin_turn, self._guard)
 
@@ -149,12 +135,13 @@ class Engine:
             await act()
 
     def _carry_out(self, command: Command, group: TaskGroup) -> None:
-        if self._running_move is not None and isinstance(command, MessageCommand):
-            group.start_soon(self._carry_out_after_move, self._running_move, command, group)
+        if self._moves.end is not None and isinstance(command, MessageCommand):
+            carry_out = partial(self._carry_out, command, group)
+            group.start_soon(self._moves.call_after, partial(self._guard, carry_out))
             return
         command, state = self.slash_commands.as_run_command(command), self._parts.recorder.state
         # A preview of a revert changes nothing, so an undo waits for its end instead of being refused.
-        waits_for_plan = self._running_plan and isinstance(command, HeadMoveCommand)
+        waits_for_plan = self._moves.is_preview and isinstance(command, HeadMoveCommand)
         running = self._turns.is_running and not waits_for_plan
         if isinstance(command, commands.Interrupt):
             running = running or bool(self._turns.command_scopes)
@@ -166,14 +153,6 @@ class Engine:
             self._dispatch(command, group)
         except ConfigError as error:
             self._reject(command, Refusal(error.message, error.hint))
-
-    async def _carry_out_after_move(self, move: anyio.Event, command: Command, group: TaskGroup) -> None:
-        """Wait for the end of a head move, then carry out `command`.
-
-        A message must not be recorded before that: an undo would take it along to the branch that it leaves.
-        """
-        await move.wait()
-        self._guard(partial(self._carry_out, command, group))
 
     def _reject(self, command: Command, refused: Refusal) -> None:
         rejected = CommandRejected(
@@ -223,10 +202,10 @@ class Engine:
                 self._turns.reserve()
                 group.start_soon(self._serve_user_shell, command, group)
             case _ if isinstance(command, HeadMoveCommand):
-                plan = self._running_move
-                if plan is None:
-                    self._reserve_for_move(command)
-                group.start_soon(self._move_head, command, plan, group)
+                earlier_move = self._moves.end
+                if earlier_move is None:
+                    self._moves.reserve(command)
+                group.start_soon(self._move_head, command, earlier_move, group)
             case commands.SetOutputWidth(columns=columns):
                 if isinstance(self._parts.env, OutputWidthSetter):
                     self._parts.env.output_columns = columns
@@ -439,37 +418,23 @@ class Engine:
             except CheckpointError as fault:
                 self._checkpointing.report_fault(fault)
 
-    def _reserve_for_move(self, command: HeadMoveCommand) -> None:
-        self._turns.reserve()
-        self._running_move, self._running_plan = anyio.Event(), isinstance(command, commands.PlanRevert)
-
-    async def _move_head(self, command: HeadMoveCommand, plan: anyio.Event | None, group: TaskGroup) -> None:
-        if plan is not None:
-            await plan.wait()
+    async def _move_head(
+        self, command: HeadMoveCommand, earlier_move: anyio.Event | None, group: TaskGroup
+    ) -> None:
+        if earlier_move is not None:
+            await earlier_move.wait()
             if self._turns.is_running:
                 self._guard(partial(self._carry_out, command, group))  # which rejects it
                 return
-            self._reserve_for_move(command)
+            self._moves.reserve(command)
         self._parts.recorder.cause = command.id
         try:
-            self._states.set(AgentState.RUNNING, _HEAD_MOVES[command.kind])
-            with self._turns.scope:
-                if isinstance(command, commands.PlanRevert):
-                    await self._rewind.plan(command)
-                elif isinstance(command, commands.RevertHunk):
-                    await self._rewind.revert_hunk(command)
-                else:
-                    await self._rewind.run(command)
-                    self._background.jobs.follow_branch()
+            await self._moves.run(command)
         except (UsageError, CheckpointError) as error:
             self._guard(partial(self._reject, command, refuse_failed_move(error)))
         except StoreError as error:
             self._on_trouble(error)
         finally:
-            self._turns.release()
-            if self._running_move is not None:
-                self._running_move.set()
-            self._running_move, self._running_plan = None, False
             self._guard(partial(self._states.set, AgentState.IDLE))
 
 
