@@ -99,7 +99,9 @@ async def test_text_typed_into_the_question_goes_to_the_prompt_and_ticks_nothing
         sheet.end_grace_period()
         await driven.type("not yet")
         assert driven.app.prompt.editor.text == "not yet" and "[x] made.txt" in driven.text()
-        await driven.press("escape", "down", "enter")
+        await driven.press("escape")
+        await driven.until(lambda: "Enter send message   Esc cancel" in driven.rows()[-1])
+        await driven.press("down", "enter")
         undone = [command.overwrite for command in driven.session.submitted if isinstance(command, Undo)]
         assert undone == [("made.txt",)] and driven.app.prompt.editor.text == "not yet"
 

@@ -92,7 +92,10 @@ class FileChoice(ChoiceSheet[tuple[str, ...] | None]):
         names = ["files_go", "files_tick", "files_choose", "files_close"]
         if not self.count:
             return [self.key_map.hint("files_go", "undo"), self.key_map.hint("files_close")]
-        return [self.key_map.hint(name) for name in names if name != "files_choose" or self.count > 1]
+        useless = {"files_choose"} if self.count == 1 else set[str]()
+        if self.chosen == NO_ROW:  # a message was typed
+            useless.add("files_tick")
+        return [self.key_map.hint(name) for name in names if name not in useless]
 
     def select_default(self) -> None:
         self.chosen = 0
