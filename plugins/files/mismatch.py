@@ -22,6 +22,8 @@ MAX_GROUPS = 64
 The lines that contain the most pieces are compared in detail.
 """
 MIN_SIMILARITY = 0.6
+MIN_PART_SIMILARITY = 0.8
+"""Minimum similarity of old_text and a part of a line. A lower one is often that of a single shared word."""
 SHOWN_LINES = 12
 _NUMBERED = re.compile(r"^\s*\d+(\t|: |\|)")
 _LOOKALIKES = str.maketrans(
@@ -137,7 +139,7 @@ def _find_similar_part(lines: list[str], part: str) -> int | None:
         if shared_counts[index]
     }
     best = max(similarities, key=similarities.__getitem__, default=None)
-    return None if best is None or similarities[best] < MIN_SIMILARITY else best
+    return None if best is None or similarities[best] < MIN_PART_SIMILARITY else best
 
 
 def _part_similarity(matcher: SequenceMatcher[str], length: int, line: str) -> float:

@@ -210,6 +210,14 @@ async def test_the_nearest_place_is_shown_with_its_line_numbers(bench):
     assert "6\tdef g(a):\n7\t    x = 1\n8\t    return a + x" in said
 
 
+async def test_a_line_that_shares_one_word_is_not_the_closest_match(bench):
+    await known(
+        bench, "# semver\n\n    // Check whether this requirement matches version 1.2.3-alpha.1 (no)\n"
+    )
+    message = await refused(bench, "## Requirements\n")
+    assert "Closest match" not in message and "nothing similar" in message
+
+
 async def test_a_single_nearest_line_is_named_in_the_singular(bench):
     await known(bench, CODE)
     message = await refused(bench, "def g(b):")
@@ -263,7 +271,7 @@ async def test_an_edit_says_that_the_file_changed_since_it_was_read(bench):
     await known(bench, CODE)
     bench.write("a.py", CODE + "# more\n")
     result = await edit(bench, "a + x", "a - x")
-    assert text(result) == "Edited a.py at line 8: +1 -1 lines. The file had changed since you read it."
+    assert text(result) == "Edited a.py at line 8: +1 -1 lines. The file had changed since it was last read."
     assert bench.bytes("a.py").decode() == CODE.replace("a + x", "a - x") + "# more\n"
 
 
