@@ -132,16 +132,19 @@ def decode_output(
 def shorten_for_model(
     output: DecodedOutput, head_chars: int = HEAD_CHARS, tail_chars: int = TAIL_CHARS
 ) -> str:
-    """Return the output for the model. If the output is long, a note replaces its middle."""
+    """Return the output for the model. If the output is long, a note replaces its middle.
+
+    An output that is not stored as an artifact stays complete, because nobody could read the rest.
+    """
     text = output.clean.rstrip("\n")
-    lines = text.count("\n") + 1
-    if len(text) <= head_chars + tail_chars and lines <= MAX_SHOWN_LINES:
+    lines, artifact = text.count("\n") + 1, stored_artifact_id(output.stored)
+    if not artifact or (len(text) <= head_chars + tail_chars and lines <= MAX_SHOWN_LINES):
         return text
     head, tail = _take_head(text, head_chars), _take_tail(text, tail_chars)
     left_out = len(text) - len(head) - len(tail)
     missing = lines - head.count("\n") - tail.count("\n") - 2
-    note = left_out_note(missing, left_out, stored_artifact_id(output.stored))
-    return f"{head}\n{note}\n{tail}"
+    note = left_out_note(missing, left_out, artifact)
+    return f"{head}\n{note}\n{tail}" if left_out > len(note) else text
 
 
 def _take_head(text: str, limit: int) -> str:

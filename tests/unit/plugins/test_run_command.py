@@ -253,6 +253,12 @@ async def test_long_output_shows_its_head_and_its_tail(bench):
     assert f"[… {10000 - head - tail:,} lines left out: read_file or grep artifact:" in said
 
 
+async def test_lines_are_left_out_only_if_that_saves_room_and_they_can_be_read(bench):
+    for script in ("seq 1 900", "seq -f 'a line of some length: %g' 1 401"):
+        result = await bench.run("run_command", command=script)
+        assert "left out" not in text(result) and text(result).count("\n") >= 401
+
+
 async def test_control_sequences_do_not_reach_the_model(bench):
     command = r"printf '\033[31mred\033[0m \033]0;title\007x\r\n10%%\r20%%\r100%%\n\b\xff'"
     result = await bench.run("run_command", command=command)
