@@ -153,7 +153,10 @@ async def test_a_pasted_path_of_the_workspace_and_a_symbol_are_found(tmp_path: P
         ("file", "src/app.py", 0),
         ("symbol", "src/app.py", 1),
     ]
-    assert '<symbol name="Cart" path="src/app.py" lines="1-3">\n1\tclass Cart:' in sent
+    assert '<symbol name="Cart" path="src/app.py" lines="1-3">\n[see the file' in sent
+    assert sent.count("class Cart") == 1
+    [alone] = await resolve_mentions("see @Cart", _sources(workspace, 20_000))
+    assert '<symbol name="Cart" path="src/app.py" lines="1-3">\n1\tclass Cart:' in str(alone.text)
 
 
 async def test_what_is_not_there_stays_text_and_only_a_path_is_told(tmp_path: Path, workspace: Path) -> None:
@@ -295,6 +298,19 @@ async def test_a_method_of_another_class_has_its_own_name(workspace: Path) -> No
     [mention] = await resolve_mentions("see @Basket.total", sources)
     assert mention.note == "Cart.total"
     assert '<symbol name="Cart.total" path="src/app.py" lines="2-3">' in str(mention.text)
+
+
+async def test_a_symbol_in_a_file_that_is_sent_whole_is_not_sent_twice(workspace: Path) -> None:
+    (workspace / "src/eval.py").write_text("import os\n\ndef match_caret():\n    return os.name\n")
+    sources = _sources(workspace, 20_000)
+    for words in ("see @src/eval.py @match_caret", "see @match_caret in @src/eval.py"):
+        mentions = {mention.kind: mention for mention in await resolve_mentions(words, sources)}
+        assert "return os.name" in str(mentions["file"].text)
+        head = '<symbol name="match_caret" path="src/eval.py" lines="3-4">'
+        assert mentions["symbol"].text == f"{head}\n[see the file, which is attached]\n</symbol>"
+        assert (mentions["symbol"].first_line, mentions["symbol"].last_line) == (3, 4)
+    _, symbol = await resolve_mentions("see @src/eval.py:1-2 @match_caret", sources)
+    assert "return os.name" in str(symbol.text)
 
 
 async def test_of_many_overloads_the_one_with_the_body_comes_first(workspace: Path) -> None:

@@ -122,10 +122,23 @@ async def resolve_mentions(
         if lookup is not None and not any(_is_same(lookup.mention, earlier.mention) for earlier in lookups):
             lookups.append(lookup)
     rooms = divide_evenly([lookup.chars for lookup in lookups], sources.room)
-    return tuple(
+    mentions = [
         lookup.mention if lookup.within is None or lookup.chars <= room else lookup.within(room)
         for lookup, room in zip(lookups, rooms, strict=True)
-    )
+    ]
+    whole_files = {mention.path for mention in mentions if mention.is_whole_file}
+    return tuple(_refer_to_file(mention) if mention.path in whole_files else mention for mention in mentions)
+
+
+def _refer_to_file(mention: Mention) -> Mention:
+    """Replace the text of a symbol by a reference, because the message has its whole file too."""
+    text = str(mention.text)
+    if mention.kind != "symbol" or text.count("<symbol ") > 1:
+        return mention
+    lines = f"{mention.first_line}" if mention.truncated else f"{mention.first_line}-{mention.last_line}"
+    head = f'<symbol name={_quote(mention.reference)} path={_quote(mention.path)} lines="{lines}">'
+    changed = {"text": f"{head}\n[see the file, which is attached]\n</symbol>", "truncated": False}
+    return _with_tokens(mention.model_copy(update=changed))
 
 
 async def find_refused_paths(paths: Sequence[str], env: Environment, may_read: MayRead) -> list[str]:
