@@ -7,7 +7,12 @@ from tests.stubs.examples import example_count
 from tui_agent.context.assembly import Assembly, RequestInput
 from tui_agent.context.summary import summary_facts
 from tui_agent.context.summary.summary import Summary, build_summary
-from tui_agent.context.summary.summary_facts import Facts
+from tui_agent.context.summary.summary_facts import (
+    LONG_MESSAGE_CHARS,
+    LONG_MESSAGE_LABEL,
+    LONG_MESSAGE_LINES,
+    Facts,
+)
 from tui_agent.context.truncation import artifact_id
 from tui_agent.protocol.base import CallId, LongText, RequestId, text_preview
 from tui_agent.protocol.events.todo import TodoItem, TodoStatus
@@ -60,12 +65,16 @@ def facts(draw: st.DrawFn) -> Facts:
     return Facts(held, range(len(said)), pinned, todo, (), 1_000, failing)
 
 
+def is_long(words: str) -> bool:
+    return len(words) > LONG_MESSAGE_CHARS and words.count("\n") >= LONG_MESSAGE_LINES
+
+
 def missing(of: Facts, made: Summary) -> dict[str, str]:
     """What is not whole in the summary: what it is, and the whole of it."""
     own = [plain(one.content[0].text) for one in of.originals if isinstance(one, UserMessage)]  # type: ignore[union-attr]
     told = {
         "the task": own[:1],
-        "your later messages": ["> " + one.replace("\n", "\n> ") for one in own[1:]],
+        "your later messages": ["> " + one.replace("\n", "\n> ") for one in own[1:] if not is_long(one)],
         "tasks": [one.content for one in of.todo if one.status != "completed"],
         "tests that fail": [f"- {one}\n" for one in of.failing[:-1]],
         "files that were changed": [
@@ -82,16 +91,20 @@ def test_all_that_must_not_be_lost_is_whole_or_cut_with_an_artifact_and_a_record
 ) -> None:
     made = build_summary(of, "The story.", room, round(room * wished), plain)
     cut = {one.label: one for one in made.cuts}
+    excerpts = cut.keys() & {LONG_MESSAGE_LABEL}
+    blocks = [one for one in made.cuts if one.label not in excerpts]
     assert missing(of, made).keys() <= cut.keys()
+    stored = "".join([made.text, *(one.full_text for one in blocks)])
     for one in made.cuts:
-        assert artifact_id(one.full_text) in made.text and one.chars < len(one.full_text)
+        assert artifact_id(one.full_text) in (stored if one.label in excerpts else made.text)
+        assert one.chars < len(one.full_text)
     assert len(made.text) < room + 3_000
-    if cut:
-        assert len(made.text) + sum(len(one.full_text) - one.chars for one in made.cuts) > room - 2_000
+    if blocks:
+        assert len(made.text) + sum(len(one.full_text) - one.chars for one in blocks) > room - 2_000
     by = {one.section: one for one in made.shares}
     assert sum(one.chars for one in made.shares) == len(made.text)
     assert (by["task_contract"].raw_chars > by["task_contract"].chars) == bool(
-        cut.keys() & {"the task", "your later messages"}
+        cut.keys() & {"the task", "your later messages", LONG_MESSAGE_LABEL}
     )
 
 
@@ -106,11 +119,13 @@ def test_a_request_tells_in_its_record_what_its_summary_has_no_room_for(
     newest = UserMessage(content=(TextContent(text="go on"),), seq=1_001)
     found = Assembly().pack(RequestInput(RequestId("r"), model, (), [summary, newest], (), 1_000))
     by = {one.name: one for one in found.manifest.sections}
-    own = {"the task", "your later messages"} & {one.label for one in made.cuts}
+    users = {"the task", "your later messages", LONG_MESSAGE_LABEL}
+    own = users & {one.label for one in made.cuts}
     assert by["task_contract"].reduced == bool(own or found.cuts)
     assert by["packed_context"].reduced or not [one for one in made.cuts if one.label not in own]
     sent = str(found.messages[0])
-    assert all(artifact_id(one.full_text) in sent or found.cuts for one in made.cuts)
+    blocks = [one for one in made.cuts if one.label != LONG_MESSAGE_LABEL]
+    assert all(artifact_id(one.full_text) in sent or found.cuts for one in blocks)
     assert all(artifact_id(one.full_text) in sent for one in found.cuts)
     assert found.manifest.total_tokens <= max(window, 700)
 

@@ -25,6 +25,15 @@ class FittedText:
 
 
 @dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A long text, of which a summary has only `shown_chars` characters. `user_label`: name in messages to the user."""
+
+    full_text: str
+    shown_chars: int
+    user_label: str
+
+
+@dataclass(frozen=True, slots=True)
 class SummaryBlock:
     """A block of a summary, such as the task or the changed files. Sizes are in characters.
 
@@ -32,6 +41,7 @@ class SummaryBlock:
     `share`: guaranteed fraction of the summary.
     `user_label`: name of a required block in messages to the user; empty for an optional block.
     `is_users`: True if the block contains the user's words.
+    `excerpts`: texts of which `full_text` has only an excerpt, even if there is room.
     """
 
     title: str
@@ -41,6 +51,7 @@ class SummaryBlock:
     share: float
     user_label: str = ""
     is_users: bool = False
+    excerpts: Sequence[Excerpt] = ()
 
     @property
     def is_required(self) -> bool:

@@ -10,6 +10,7 @@ from tui_agent.context.summary.summary import (
     transcript,
 )
 from tui_agent.context.summary.summary_facts import Facts, fact_blocks
+from tui_agent.context.truncation import artifact_id
 from tui_agent.protocol.base import CallId, text_preview
 from tui_agent.protocol.events.todo import TodoItem
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
@@ -112,6 +113,24 @@ def test_a_changed_files_reason_is_the_text_before_its_edit_and_not_of_a_later_r
     assert "## Changed files\n- web.py: edit_file 1× (I clear.)\n" in text
     assert "artifact:" not in text and "test_io.py" not in text
     assert "## Files read\n- io.py: read_file 1× (See io.)" in text
+
+
+def test_a_long_pasted_message_is_shortened_even_if_there_is_room_unless_it_is_the_task_or_pinned() -> None:
+    log = "Why?\n" + "\n".join(
+        f"12:00:{number:02} service part {number} started: ok" for number in range(120)
+    )
+    held = [UserMessage(content=(TextContent(text=log),), seq=number) for number in range(3)]
+    facts = Facts(held, (0, 1, 2), (2,), (), (), 9)
+    summary = build_summary(facts, "", 4 * ROOM, 4 * ROOM, text_preview)
+    task, messages = summary.text.split("## The user's later messages\n")
+    pasted, pinned = messages.split("\n\n> Why?\n")
+    assert "service part 60 started" in task and "service part 60 started" in pinned
+    shown = [line for line in pasted.split("\n") if "service" in line]
+    note = f"> [… {120 - len(shown)} lines left out: read_file or grep {artifact_id(log)} …]"
+    assert note in pasted and 20 < len(shown) < 60
+    assert pasted.startswith("> Why?\n> 12:00:00 ") and pasted.endswith("part 119 started: ok")
+    [cut] = summary.cuts
+    assert (cut.label, cut.full_text) == ("your long messages", log)
 
 
 def test_of_the_newest_failed_tests_the_headline_and_the_artifact_are_kept_but_no_output() -> None:

@@ -97,6 +97,11 @@ def build_summary(facts: Facts, story: str, room: int, preferred: int, text: Tex
         for block, short in pairs
         if block.is_required and short.cut
     )
+    cuts += tuple(
+        CutText(excerpt.user_label, excerpt.full_text, excerpt.shown_chars)
+        for block in blocks
+        for excerpt in block.excerpts
+    )
     full_text = f"{frame}\n\n{body}"
     return Summary(full_text, _shares(pairs, len(full_text)), cuts)
 
@@ -122,6 +127,9 @@ def _share(
 ) -> SummaryShare:
     required = [(block, short) for block, short in pairs if block.is_required]
     lost = sum(max(0, len(block.full_text) - len(short.text)) for block, short in required if short.cut)
+    lost += sum(
+        len(excerpt.full_text) - excerpt.shown_chars for block, _ in pairs for excerpt in block.excerpts
+    )
     dropped = sum(short.dropped for _, short in required)
     return SummaryShare(section=section, raw_chars=chars + lost, chars=chars, dropped_blocks=dropped)
 

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import accumulate
 from typing import Final
 
-from tui_agent.context.priorities import FittedText, SummaryBlock
+from tui_agent.context.priorities import Excerpt, FittedText, SummaryBlock
 from tui_agent.context.summary.compaction_limits import MAX_OPEN_FILES, READS, TESTS, path_of
 from tui_agent.context.truncation import artifact_id, head_and_tail
 from tui_agent.fast_dataclass import dataclass
@@ -41,6 +41,13 @@ _LINES: Final = (300, 120, 48)
 
 The numbers are tried in order until all messages fit.
 """
+
+LONG_MESSAGE_LINES: Final = 60
+LONG_MESSAGE_CHARS: Final = 4_000
+"""A later message with more lines and more characters than these, such as a pasted log, is always shortened."""
+LONG_MESSAGE_LABEL: Final = "your long messages"
+_EXCERPT_BYTES: Final = 2_000
+_EXCERPT_LINES: Final = 30
 
 Text = Callable[[LongText], str]
 """Function that returns the full text for a `LongText`, even if the text is in a blob."""
@@ -193,10 +200,13 @@ def _task(facts: Facts, text: Text) -> str:
 
 def _user_messages(facts: Facts, text: Text, plan: str) -> SummaryBlock:
     """Return the summary's block with the user's later messages and replies, in order."""
-    own = [
-        (message.seq, text_of_content(message.content, text).strip())
-        for message in list(user_messages(facts))[1:]
-    ]
+    excerpts = list[Excerpt]()
+    own = list[tuple[int, str]]()
+    for message in list(user_messages(facts))[1:]:
+        words = text_of_content(message.content, text).strip()
+        if message.seq not in facts.pinned and message.seq <= facts.through and _is_long(words):
+            words = _take_excerpt(words, excerpts)
+        own.append((message.seq, words))
     own += [
         (reply.seq, f"{reply.occasion}: {words}")
         for reply in facts.replies
@@ -215,7 +225,21 @@ def _user_messages(facts: Facts, text: Text, plan: str) -> SummaryBlock:
         0.16,
         "your later messages",
         is_users=True,
+        excerpts=excerpts,
     )
+
+
+def _is_long(words: str) -> bool:
+    return len(words) > LONG_MESSAGE_CHARS and words.count("\n") >= LONG_MESSAGE_LINES
+
+
+def _take_excerpt(words: str, excerpts: list[Excerpt]) -> str:
+    """Return the head and the tail of a long message, and add the message to `excerpts`."""
+    shown = head_and_tail(
+        words, max_bytes=_EXCERPT_BYTES, max_lines=_EXCERPT_LINES, artifact=artifact_id(words)
+    )
+    excerpts.append(Excerpt(words, len(shown.text), LONG_MESSAGE_LABEL))
+    return shown.text
 
 
 def _fit_messages(messages: Sequence[str], pinned: Sequence[bool], full_text: str, room: int) -> FittedText:

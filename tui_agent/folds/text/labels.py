@@ -154,7 +154,7 @@ def inferred_window_notice(event: ContextWindowInferred) -> tuple[str, str]:
 
 def shortened_summary_notice(cuts: Sequence[Truncation]) -> str:
     """Return the notice that a summary contains some texts only in part."""
-    labels = ", ".join(cut.label for cut in cuts)
+    labels = ", ".join(dict.fromkeys(cut.label for cut in cuts))
     return f"Shortened in the summary: {labels}. The model can read the full texts ({_artifact_ids(cuts)})."
 
 
