@@ -13,9 +13,9 @@ from tui_agent.cli.console.output import say, say_json, table, warn
 from tui_agent.config.extensions.mcp_servers import PROJECT_FILE, McpServer
 from tui_agent.config.settings.mcp_logins import LoginFile
 from tui_agent.errors import UsageError
+from tui_agent.mcp.offered_tools import name_tools
 from tui_agent.mcp.server_runner import OFF, ServerRunner
 from tui_agent.mcp.server_settings import ServerSettings
-from tui_agent.mcp.server_tool import name_tools
 from tui_agent.wiring.mcp import configured_servers, server_settings, start_times
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment

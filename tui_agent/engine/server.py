@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
 from tui_agent.engine.checkpoints.rewind import Rewind
-from tui_agent.engine.compaction.commands import pin_messages
+from tui_agent.engine.compaction.pins_and_restores import pin_messages
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.delta_merge import FlushTimer
 from tui_agent.engine.head_moves import HeadMoveCommand, HeadMoves

@@ -30,8 +30,8 @@ from tui_agent.mcp.content.resources import MAX_RESOURCES, RemoteResources, Temp
 from tui_agent.mcp.content.results import as_resource, as_tool_result
 from tui_agent.mcp.content.schema_repair import repair_schema
 from tui_agent.mcp.login import UNAUTHORIZED, ServerLogin
+from tui_agent.mcp.offered_tools import CallServices, RemoteTool, digest_tool
 from tui_agent.mcp.server_settings import ServerSettings
-from tui_agent.mcp.server_tool import CallServices, RemoteTool, digest_tool
 from tui_agent.mcp.transport import END_GRACE_S, ListCheck, StdioTransport
 from tui_agent.ports.environment import ProcessOpener
 from tui_agent.ports.tool import ResourceContent, ToolResult

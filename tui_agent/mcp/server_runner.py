@@ -15,8 +15,8 @@ from tui_agent.errors import ConfigError, EnvironmentFault, LoginNeeded, ToolErr
 from tui_agent.mcp.content.outside_text import clean_line, describe_fault
 from tui_agent.mcp.content.prompts import RemotePrompt
 from tui_agent.mcp.content.resources import MAX_OFFERED, ResourceList, find_matches, open_slots
+from tui_agent.mcp.offered_tools import CallServices, RemoteTool
 from tui_agent.mcp.server_settings import ServerSettings
-from tui_agent.mcp.server_tool import CallServices, RemoteTool
 from tui_agent.ports.environment import ProcessOpener
 from tui_agent.ports.tool import ResourceContent, ToolResult
 from tui_agent.protocol.base import JsonMap

@@ -19,9 +19,7 @@ from tui_agent.errors import ToolError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.mcp.content.prompts import PromptCommand
 from tui_agent.mcp.content.resources import MAX_OFFERED
-from tui_agent.mcp.server_runner import ServerRunner
-from tui_agent.mcp.server_settings import ServerSettings
-from tui_agent.mcp.server_tool import (
+from tui_agent.mcp.offered_tools import (
     SEARCH_TOOL,
     RemoteTool,
     ServerTool,
@@ -30,6 +28,8 @@ from tui_agent.mcp.server_tool import (
     name_tools,
     tool_name,
 )
+from tui_agent.mcp.server_runner import ServerRunner
+from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.ports.environment import ProcessOpener
 from tui_agent.ports.tool import ResourceContent, Tool
 from tui_agent.protocol.events.plugin import MCP_OWNER, RESOURCES, PluginFailed, PluginLoaded

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.cli.main import main
-from tui_agent.mcp.server_tool import tool_name
+from tui_agent.mcp.offered_tools import tool_name
 
 SERVER = Path(__file__).parents[2] / "stubs" / "mcp_server.py"
 

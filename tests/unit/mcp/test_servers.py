@@ -20,9 +20,9 @@ from tui_agent.errors import ConfigError, ToolError
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.mcp.content.elicitation import Elicitation
 from tui_agent.mcp.content.prompts import PromptCommand
+from tui_agent.mcp.offered_tools import CallServices
 from tui_agent.mcp.server_runner import ServerRunner
 from tui_agent.mcp.server_settings import ServerSettings
-from tui_agent.mcp.server_tool import CallServices
 from tui_agent.mcp.servers import McpServers, StartTimes
 from tui_agent.ports.tool import Answer, ToolResult
 from tui_agent.protocol.events.plugin import NOT_ANSWERED, PluginFailed, PluginLoaded

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.mcp.server_tool import tool_name
+from tui_agent.mcp.offered_tools import tool_name
 
 
 def test_names() -> None:

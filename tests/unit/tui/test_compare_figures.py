@@ -69,4 +69,4 @@ def test_columns_do_not_overlap_at_any_width(width: int) -> None:
     if place.both:
         assert place.left + place.room(right=False) < place.right
         assert place.right + place.room(right=True) <= width - 2
-    assert place.labels + place.texts <= (place.beside or width) - 2
+    assert place.labels + place.texts <= (place.second_column or width) - 2

@@ -24,9 +24,9 @@ from tui_agent.engine.plugins.guard import GuardedTool
 from tui_agent.engine.tools.arguments import InvalidArguments, parse_arguments
 from tui_agent.engine.tools.schema import json_schema, sample_arguments
 from tui_agent.errors import PluginError, ToolCrash
+from tui_agent.mcp.offered_tools import name_tools
 from tui_agent.mcp.server_runner import OFF
 from tui_agent.mcp.server_settings import ServerSettings
-from tui_agent.mcp.server_tool import name_tools
 from tui_agent.plugin_host.bundled import golden_log
 from tui_agent.plugin_host.discover import FOLDS, MANIFEST, FoundPlugin, plugin_at, plugin_theme_files
 from tui_agent.plugin_host.modules import unload_modules

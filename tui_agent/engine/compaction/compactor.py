@@ -33,8 +33,8 @@ from tui_agent.context.summary.summary import (
 from tui_agent.context.summary.summary_facts import Facts
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.compaction.circuit_breaker import TIGHT_HINT, CompactionBreaker
-from tui_agent.engine.compaction.commands import Measure
 from tui_agent.engine.compaction.offload import OutputOffloader, available_text
+from tui_agent.engine.compaction.pins_and_restores import Measure
 from tui_agent.engine.compaction.summariser import MAX_SUMMARY_TOKENS, SUMMARY_REQUEST_FRACTION, Summariser
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.hooks import Hooks

@@ -12,7 +12,7 @@ import anyio
 from tui_agent.engine.agent_programs.program_agent import PROGRAMS, ProgramAgent
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
-from tui_agent.engine.compaction.commands import require_messages, restore_messages
+from tui_agent.engine.compaction.pins_and_restores import require_messages, restore_messages
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.delta_merge import FlushTimer
 from tui_agent.engine.hooks import Hooks
