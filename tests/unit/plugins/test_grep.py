@@ -178,7 +178,7 @@ async def test_other_encodings_are_searched(bench):
 async def test_a_pattern_that_never_ends_is_stopped(tmp_path):
     env = Answering(tmp_path, ABSENT)
     (tmp_path / "f").write_text("a" * 60 + "\n")
-    query = module_of("search", "query").Query("(a|a)*b", "", False, "", False, 10)
+    query = module_of("search", "text_search").Query("(a|a)*b", "", False, "", False, 10)
     found = await module_of("search", "python_search").search(query, env, lambda path: True, seconds=0.5)
     assert found.incomplete and "the pattern takes too long" in found.notes[0]
 
@@ -208,7 +208,7 @@ async def test_closing_the_search_process_ends_it_whatever_it_does():
 async def test_a_search_over_many_files_stops_when_there_is_enough(tmp_path):
     for number in range(300):
         (tmp_path / f"f{number:03}").write_text("hit\n" * 10)
-    query, python_search = module_of("search", "query"), module_of("search", "python_search")
+    query, python_search = module_of("search", "text_search"), module_of("search", "python_search")
     found = await python_search.search(
         query.Query("hit", "", False, "", False, 20), Answering(tmp_path, ABSENT), lambda path: True
     )
