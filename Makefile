@@ -1,5 +1,5 @@
-# Everything happens in .venv. The stamps make a second call quick: they are older than what they stand for
-# only when a lock or pyproject.toml has changed.
+# Everything is installed in .venv. Each `.installed-*` file there marks a finished installation, so that the next `make`
+# skips it, unless a lock file or pyproject.toml has changed since.
 
 VENV := .venv
 BIN := $(VENV)/bin

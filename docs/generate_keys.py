@@ -17,7 +17,9 @@ def page() -> str:
     lines = [
         "# Keys and slash commands",
         "",
-        "Made from the registry of the app (`tui_agent/tui/actions.py`). F1 searches this list.",
+        "<!-- Written by `python -m docs.generate_keys` from tui_agent/tui/actions.py; do not edit. -->",
+        "",
+        "F1 searches this list in the app.",
         "",
         "Type `/` for the menu of commands, the most used first. Enter runs the selected one; nothing is selected until",
         "you type a letter or press an arrow key. The column *also* lists other words that you can type; where one stands",

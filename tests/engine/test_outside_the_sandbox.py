@@ -342,7 +342,7 @@ async def test_a_program_in_the_sandboxs_own_tmp_is_not_offered_outside() -> Non
             note = text(ToolResult(ok=True, content=end.content))
             assert (
                 f"The command cannot be run again: {program} does not exist outside the sandbox. "
-                "Create it in the workspace instead." in note
+                f"Create {program} in the workspace instead." in note
             ), note
             assert (decided.decision, decided.rule_id) == ("deny", "sandbox.leave")
 

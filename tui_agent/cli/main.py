@@ -46,7 +46,7 @@ VERBS: dict[str, Verb] = {
     "query": Verb("tui_agent.cli.query", "query all sessions with SQL"),
     "checkout-part": Verb(
         "tui_agent.cli.checkout_part",
-        "write the workspace's files to a folder, as they were after a given part",
+        "copy the workspace's files, as they were after one message, answer, call or result",
     ),
     "compare": Verb("tui_agent.cli.compare", "compare two sessions or branches"),
     "replay": Verb("tui_agent.cli.replay.command", "show a recorded session at any of its events"),

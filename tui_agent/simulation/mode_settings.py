@@ -51,11 +51,11 @@ class Limits(FrozenModel):
     """Limits of a simulation.
 
     `max_turns`: maximum number of the simulated user's actions.
-    `max_format_errors`: maximum number of attempts for each answer of the simulated user.
+    `max_answer_attempts`: maximum number of attempts for each answer of the simulated user.
     """
 
     max_turns: int = Field(100, ge=1)
-    max_format_errors: int = Field(3, ge=1)
+    max_answer_attempts: int = Field(3, ge=1)
 
 
 class OrchestratorSettings(FrozenModel):

@@ -189,7 +189,7 @@ class SimulatedUser:
     async def _ask(self, parse: Callable[[str], Answer]) -> Answer:
         """Ask the model until `parse` accepts its answer, and return the parsed answer."""
         error = ""
-        for _ in range(self._settings.limits.max_format_errors):
+        for _ in range(self._settings.limits.max_answer_attempts):
             messages = self._orchestrator.conversation(self._history, self._opening)
             try:
                 answer = await self.caller.ask(self._system, messages, CONVERSATION)

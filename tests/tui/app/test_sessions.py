@@ -239,6 +239,13 @@ async def test_a_session_of_a_newer_version_is_not_opened() -> None:
         )
 
 
+async def test_a_session_without_a_readable_time_has_no_age() -> None:
+    unreadable = told(1, "unreadable", "x", 60, other_version=True, started=0.0, updated=0.0)
+    async with open_sessions(Programs([unreadable])) as (driven, _):
+        line = next(row for row in driven.rows() if "unreadable, open here" in row)
+        assert line.split("$0.097")[1].split()[0] == "-", line
+
+
 def recorded(folder: Path) -> Programs:
     """The sessions, the second of which has its log in this folder."""
     first, second = SESSIONS[:2]

@@ -41,7 +41,7 @@ def test_explain_prints_the_chain_of_reasons_one_a_line(call: Call) -> None:
     assert status == Exit.DONE
     assert out.splitlines() == [
         "ask: wc -l a; foo --x",
-        "  does    arbitrary",
+        "  effects may do anything",
         "  rule    ask.commands",
         "  because it is not known what foo does",
         "  command: wc -l a",

@@ -125,7 +125,7 @@ async def test_a_user_who_never_stops_fails_or_talks_nonsense_ends_the_run(tmp_p
         (
             ([ASK, reply("no: first the plan"), ASK, ASK], {"max_turns": 1}, "turn_limit", "within 1 turns"),
             ([], {}, "user_error", "The simulated user's model failed: The script"),
-            ([{"text": "x"}, {"text": "y"}], {"max_format_errors": 2}, "user_error", "no usable answer"),
+            ([{"text": "x"}, {"text": "y"}], {"max_answer_attempts": 2}, "user_error", "no usable answer"),
         )
     ):
         folder = tmp_path / str(number)

@@ -15,6 +15,7 @@ from tui_agent.cli.policy import rule_trial
 from tui_agent.cli.policy.rule_trial import OPTION_GROUPS, load_program_tables
 from tui_agent.engine.tools.judged_call import find_named_deletions
 from tui_agent.errors import EnvironmentFault, UsageError
+from tui_agent.policy.decision.classes import CLASS_DESCRIPTIONS
 from tui_agent.policy.decision.escalations import GIT
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.decision.rule_file import remove_rule
@@ -116,7 +117,7 @@ def check_command(arguments: argparse.Namespace) -> int:
         say_json(as_json(command, judged, explain=arguments.explain))
         return 0
     say(f"{decision.verdict}: {escape_control(command)}")
-    say(f"  does    {', '.join(decision.classes) or '-'}")
+    say(f"  effects {', '.join(CLASS_DESCRIPTIONS[name] for name in decision.classes) or '-'}")
     say(f"  rule    {decision.rule_id}")
     say(f"  because {decision.reason}")
     if decision.risk:

@@ -32,7 +32,7 @@ _NO_PATH: Final = re.compile(r"files that it does not name|a new file|\d+ more|.
 
 @dataclass(frozen=True, slots=True)
 class IrreversibleEffects:
-    """Effects of undone turns that remain, as in `session.head_moved`."""
+    """Commits, stashes and files that an undo could not reverse, for the event `session.head_moved`."""
 
     commits: tuple[str, ...] = ()
     stashes: tuple[str, ...] = ()

@@ -218,7 +218,9 @@ class Gate:
         if missing:
             why = f"{missing} does not exist outside the sandbox"
             self._record(case, decision, False, why, "")
-            return Rerun(f"The command cannot be run again: {why}. Create it in the workspace instead.")
+            return Rerun(
+                f"The command cannot be run again: {why}. Create {missing} in the workspace instead."
+            )
         preview = await self._preview(case, judged)
         changes = {
             **self._outside_changes(case, preview.content),

@@ -29,7 +29,7 @@ MAX_MESSAGES: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class SnapshotOutline:
-    """The fold states that a screen needs at its start, without the conversation."""
+    """The states of the folds that a screen shows first, without the conversation."""
 
     state: Draft
     meter: MeterState

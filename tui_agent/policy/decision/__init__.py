@@ -1,4 +1,6 @@
-"""The decision about a tool call: guards, rules, escalations and the profile judge what the interpreter reports.
+"""Decides about a tool call.
+
+The interpreter reports its effects. Guards, rules, escalations and the profile judge them.
 
 Invariant: this package is pure, and the order of the judgements does not matter.
 """

@@ -21,6 +21,15 @@ DESTRUCTIVE = "destructive"
 PRIVILEGE = "privilege"
 CLASSES = (READ_ONLY, WORKSPACE, NETWORK, ARBITRARY, DESTRUCTIVE, PRIVILEGE)
 """All classes of commands, from the least to the most serious."""
+CLASS_DESCRIPTIONS = {
+    READ_ONLY: "only reads",
+    WORKSPACE: "changes files or runs code of the workspace",
+    NETWORK: "uses the network",
+    ARBITRARY: "may do anything",
+    DESTRUCTIVE: "deletes files",
+    PRIVILEGE: "acts as another user",
+}
+"""The effects of the commands of each class, for the user."""
 
 _OF_KIND = {"writes": WORKSPACE, "connects": NETWORK, "calls": ARBITRARY}
 _OF_EFFECT = {

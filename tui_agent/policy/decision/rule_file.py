@@ -31,7 +31,7 @@ from tui_agent.policy.toml_text import parse_toml
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import RunEffect
 
-_KNOWN = frozenset({*VERDICTS, "why", "matches", "differs", "workspace"})
+_KNOWN = (*VERDICTS, "why", "matches", "differs", "workspace")
 _HEADER = re.compile(r"\s*\[\[\s*rule\s*\]\]")
 _BLANK_OR_COMMENT = re.compile(r"\s*(#|$)")
 
@@ -155,10 +155,13 @@ def _quote(text: str) -> str:
 def _rule(entry: object, where: str) -> Rule:
     if not isinstance(entry, dict):
         raise ConfigError(f"{where} is not a table.")
-    unknown = set(entry) - _KNOWN
+    unknown = set(entry).difference(_KNOWN)
     verdicts = [verdict for verdict in VERDICTS if verdict in entry]
     if unknown:
-        raise ConfigError(f"{where} has unknown keys: {', '.join(sorted(unknown))}.")
+        raise ConfigError(
+            f"{where} has unknown keys: {', '.join(sorted(unknown))}.",
+            hint=f"Remove or correct them (known: {', '.join(_KNOWN)}).",
+        )
     if len(verdicts) != 1 or not isinstance(entry[verdicts[0]], str):
         raise ConfigError(
             f"{where} needs exactly one of the keys allow, ask and deny, with a string as its value."

@@ -78,7 +78,8 @@ def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> l
     effects = request.effects
     runs = any(isinstance(effect, RunEffect | McpCallEffect) for effect in effects)
     unknown = runs or not effects or bool(request.commands)
-    lines = [("Undo", _undo(request, workspace, unknown))]
+    undo = _undo(request, workspace, unknown)
+    lines = [("Undo", undo)] if undo else []
     if not request.risk or request.risk.rstrip(".") != request.reason:  # else the warning says the same
         lines.append(("Asked", _reason(request.reason, policy)))
     if request.commands:
@@ -146,7 +147,8 @@ def _undo(request: PermissionRequested, workspace: str, unknown: bool) -> str:
     if not all(_is_inside(path, request, workspace) for path in (*changed, *targets)):
         return "/undo restores nothing outside this workspace"
     if unknown:
-        return "/undo restores the changed files, but nothing else"
+        # The warning about deletions says that /undo may not restore them.
+        return "" if "/undo" in request.risk else "/undo restores the changed files, but nothing else"
     if changed:
         return f"/undo restores {format_count(len(changed), 'file')}; /diff shows what changed"
     if any(isinstance(effect, NetworkEffect) for effect in request.effects):

@@ -286,6 +286,13 @@ def test_an_approval_promises_no_more_than_is_known(
     assert expected.items() <= dict(effect_lines(asked(*effects), "ask", WORKSPACE)).items()
 
 
+@rows("script", ["rm -r reports", "git clean -fdx"])
+def test_a_deletion_is_not_said_to_be_restored_when_the_warning_says_that_it_may_not(script: str) -> None:
+    risk = "It may delete things that /undo cannot restore."
+    request = asked(RunEffect(script=script)).model_copy(update={"risk": risk})
+    assert "Undo" not in dict(effect_lines(request, "ask", WORKSPACE))
+
+
 @rows(
     "script, rules, expected",
     [

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.stubs.rows import rows
 from tui_agent.errors import ConfigError
 from tui_agent.policy.decision.policy import RulePolicy
-from tui_agent.policy.decision.rule_file import all_rules, append_rule, load_rules, remove_rule
+from tui_agent.policy.decision.rule_file import all_rules, append_rule, load_rules, read_rules, remove_rule
 from tui_agent.policy.rules.grammar import parse_rule
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import WriteEffect
@@ -48,6 +48,15 @@ def test_a_file_of_rules_is_read_with_its_examples_tried(tmp_path: Path) -> None
 
 def test_no_file_means_no_rules(tmp_path: Path) -> None:
     assert load_rules(tmp_path / "policy.toml") == ()
+
+
+def test_an_unknown_key_of_a_rule_is_answered_with_the_known_keys(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="rule 1 has unknown keys: permit") as caught:
+        read_rules("[[rule]]\npermit = 'edit a'", tmp_path / "policy.toml")
+    assert (
+        caught.value.hint
+        == "Remove or correct them (known: allow, ask, deny, why, matches, differs, workspace)."
+    )
 
 
 @pytest.mark.parametrize(

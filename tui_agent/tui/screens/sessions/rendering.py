@@ -100,7 +100,7 @@ class SessionTable:
         symbol, role, _ = state_of(session, pen.looks.symbols)
         quiet, measure = pen.style("t2"), pen.style("t1" if pen.chosen else "t2")
         folder = pad(fit(session.folder, columns.folder - 1, ellipsis), columns.folder)
-        age = format_age(max(0.0, self.now - session.updated))
+        age = format_age(max(0.0, self.now - session.updated)) if session.updated else "-"  # no readable time
         cost = format_cost(session.cost_usd, session.cost_precision, short=True)
         parts: list[Part] = [
             *pen.first(symbol, role),
