@@ -47,6 +47,8 @@ from tui_agent.folds.text.plain_text import number_lines as number_lines
 from tui_agent.folds.text.plain_text import strip_control_sequences as strip_control_sequences
 from tui_agent.folds.text.redaction_placeholders import find_new_placeholder as find_new_placeholder
 from tui_agent.folds.text.word_forms import strip_accents as strip_accents
+from tui_agent.plugin_artifacts import is_artifact as is_artifact
+from tui_agent.plugin_artifacts import read_artifact as read_artifact
 from tui_agent.plugin_functions import FunctionTool as FunctionTool
 from tui_agent.plugin_functions import command as command
 from tui_agent.plugin_functions import hook as hook
@@ -62,8 +64,6 @@ from tui_agent.ports.agent import Finish as Finish
 from tui_agent.ports.agent import ModelQuery as ModelQuery
 from tui_agent.ports.agent import Reject as Reject
 from tui_agent.ports.agent import SayMessage as SayMessage
-from tui_agent.ports.artifact import is_artifact as is_artifact
-from tui_agent.ports.artifact import read_artifact as read_artifact
 from tui_agent.ports.command import CommandAnswer as CommandAnswer
 from tui_agent.ports.delegate import DelegateReport as DelegateReport
 from tui_agent.ports.delegate import Delegates as Delegates

@@ -5,11 +5,14 @@ Invariant: the session's engine records the revert, so that `/redo` can undo it.
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from dataclasses import asdict, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
@@ -24,15 +27,17 @@ from tui_agent.cli.console.options import (
     session_options,
 )
 from tui_agent.cli.console.output import say, say_json, say_json_lines, table, warn
-from tui_agent.errors import UsageError
+from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import fold
 from tui_agent.folds.comparison.net_changes import LineCounter
 from tui_agent.folds.session.checkpoints import Checkpoint, Checkpoints
 from tui_agent.folds.text.restored_files import describe_remains, describe_restored
-from tui_agent.protocol.commands import Revert
+from tui_agent.protocol.base import Payload
+from tui_agent.protocol.commands import PlanRevert, Revert
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, FolderChange
-from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.protocol.events.session import ErrorRaised, SessionHeadMoved
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.session.fork_workspace import load_state
 from tui_agent.store.event_search import find_changes_by_others
@@ -42,6 +47,10 @@ from tui_agent.units import describe_line_changes, format_time
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 from tui_agent.workspace.checkpoints.checkpoint_limits import read_limits
 
+if TYPE_CHECKING:  # `sessions` starts without the engine.
+    from tui_agent.session.local import LocalSession
+
+PayloadT = TypeVar("PayloadT", bound=Payload)
 _ACTS = {"write": "restored", "create": "recreated", "remove": "deleted", "mode": "mode restored"}
 
 
@@ -224,9 +233,7 @@ def revert_session(arguments: argparse.Namespace) -> int:
     options = replace(options, session=session, timeout_seconds=None)  # do not change the session's limits
     # No model is called, so none has to be configured, and the session's model must not change.
     config = base.config.model_copy(update={"model": "", "base_url": "", "investigator_profile": ""})
-    # Imported only here, because it loads the engine.
-    revert = import_module("tui_agent.cli.sessions.revert_run").revert
-    result: RevertResult = revert(replace(base, options=options, config=config), request)
+    result = _revert(replace(base, options=options, config=config), request)
     if arguments.json:
         say_json(as_json(session, result))
     elif not result.needs_answer:
@@ -241,6 +248,59 @@ def revert_session(arguments: argparse.Namespace) -> int:
         "To restore one anyway, add --overwrite PATH."
     )
     return Exit.DENIED
+
+
+def _revert(base: StartupContext, request: Revert) -> RevertResult:
+    """Open the session selected by the options of `base`, revert it and close it.
+
+    Raise `SessionLocked` or `StoreError` if the session cannot be opened. Raise `TuiAgentError` if the engine rejects a
+    command.
+    """
+    # Imported only here, because it loads the engine.
+    use_session = import_module("tui_agent.cli.run.command").use_session
+    with redirect_stdout(sys.stderr):  # plugins may print
+        result: RevertResult = anyio.run(use_session, base.options, base, partial(_plan_and_revert, request))
+    return result
+
+
+async def _plan_and_revert(request: Revert, session: "LocalSession") -> RevertResult:
+    """Ask the engine for a plan, and carry the plan out.
+
+    If someone else also changed every file in the plan, no file is restored without `--overwrite`.
+    """
+    submit_and_wait = import_module("tui_agent.session.headless_turn").submit_and_wait
+    follower = session.log.follow(session.log.last_seq)
+    try:
+        plan = _first_payload(
+            await submit_and_wait(session, follower, PlanRevert(to_seq=request.to_seq)), CheckpointPlanned
+        )
+        assert plan is not None, "the engine answers or refuses"
+        conflicts = [act.path for act in plan.changes if act.conflict and act.path not in request.overwrite]
+        conflicts += [
+            folder.path
+            for folder in plan.folders
+            if not folder.files and folder.path not in request.overwrite
+        ]
+        planned = len(plan.changes) + len(plan.folders)
+        has_only_conflicts = len(conflicts) == planned and not plan.unlisted_count
+        if conflicts and has_only_conflicts and not request.conversation:
+            return RevertResult(plan, needs_answer=True)
+        if request.files and not request.conversation and plan.unavailable:
+            raise TuiAgentError(
+                plan.unavailable, hint="You can revert the conversation alone with --conversation."
+            )
+        events = await submit_and_wait(session, follower, request)
+        errors = [event.payload for event in events if isinstance(event.payload, ErrorRaised)]
+        blocked = tuple(error.message for error in errors if error.where == "checkpoints")
+        restored = _first_payload(events, CheckpointRestored)
+        moved = _first_payload(events, SessionHeadMoved)
+        return RevertResult(plan, moved, restored, blocked=blocked if restored else ())
+    finally:
+        follower.close()
+
+
+def _first_payload(events: Sequence[Envelope], kind: type[PayloadT]) -> PayloadT | None:
+    return next((event.payload for event in events if isinstance(event.payload, kind)), None)
 
 
 def _workspace_paths(paths: Sequence[str], folder: Path) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Artifacts: long texts of a session, split into numbered rows for reading."""
+"""Artifacts for plugins: long texts of a session, split into numbered rows for reading."""
 
 import asyncio
 from collections.abc import Iterator
