@@ -15,7 +15,6 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
 
-from tui_agent.protocol.mentions import REFUSED_MENTIONS
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Action, command_word, is_shell_line
 from tui_agent.tui.panes.policy import PolicyRow
@@ -434,8 +433,11 @@ async def _show_attached(prompt: Prompt, mentions: "Sequence[MentionCandidate]",
     image_paths = (
         await asyncio.to_thread(module.find_images, files.values(), root) if module is not None else ()
     )
-    paths = "\n".join(files.values())
-    refused = set(await prompt.arguments.ask_session(REFUSED_MENTIONS, paths)) if paths else set[str]()
+    refused = (
+        await module.find_refused(files.values(), prompt.arguments.ask_session)
+        if module is not None and files
+        else ()
+    )
     unsent = list[str]()
     resources = {text for text, _ in prompt.arguments.completions.get(AT_SIGN, ())}
     for mention in mentions:

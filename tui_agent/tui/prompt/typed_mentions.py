@@ -5,7 +5,7 @@ Invariant: this module is imported only when a message can contain a mention.
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,7 @@ from tui_agent.folds.text.mention_parser import (
     MentionCandidate,
     find_candidates,
 )
+from tui_agent.protocol.mentions import REFUSED_MENTIONS
 from tui_agent.protocol.parts import image_type
 from tui_agent.tui.prompt.attachments import Span
 
@@ -63,6 +64,13 @@ def find_files(candidates: Iterable[MentionCandidate], root: Path) -> tuple[dict
                 _text_size(root / reading.path), lines * (CHARS_PER_LINE + NUMBER_CHARS) or MAX_MENTION_CHARS
             )
     return files, min(chars, MAX_ALL_MENTIONS_CHARS)
+
+
+async def find_refused(
+    paths: Iterable[str], ask_session: Callable[[str, str], Awaitable[Sequence[str]]]
+) -> frozenset[str]:
+    """Return the paths that the policy does not let a message send."""
+    return frozenset(await ask_session(REFUSED_MENTIONS, "\n".join(paths)))
 
 
 def find_images(paths: Iterable[str], root: Path) -> frozenset[str]:
