@@ -1,5 +1,6 @@
 """The whole app on a fake session: golden logs in, keys in, rows of text out."""
 
+import math
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -13,6 +14,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.envelope import Record
 from tui_agent.store.log_line import decode_line
 from tui_agent.tui.app import AgentApp
+from tui_agent.tui.widgets.question_keys import QuestionKeys
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
 PATIENCE = 30.0
@@ -36,6 +38,12 @@ def _records(name: str) -> tuple[Record, ...]:
 async def no_program(*words: str) -> tuple[int, str]:
     """A command line that says nothing."""
     return 0, ""
+
+
+def end_grace_period(screen: object) -> None:
+    """End the grace period of a question. From now on, a letter gives its answer at once."""
+    assert isinstance(screen, QuestionKeys)
+    screen._opened_at, screen.answer_delay_s = -math.inf, 0
 
 
 class Driven:

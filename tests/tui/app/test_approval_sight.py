@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.stubs.story import called
-from tests.tui.app.driving import Driven, golden, open_app
+from tests.tui.app.driving import Driven, end_grace_period, golden, open_app
 from tests.tui.app.test_approvals import ask, request
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
@@ -335,7 +335,7 @@ async def test_a_whole_change_gets_all_rows_but_six_of_a_low_screen(size: tuple[
     change = DiffBlock(path="src/entry.py", added=440, removed=0, diff=f"@@ -0,0 +1,440 @@\n{lines}")
     async with open_app(golden("night_shift"), size=size) as driven:
         modal = await ask(driven, request(preview=(change,)))
-        modal.end_grace_period()
+        end_grace_period(modal)
         await driven.press("d")
         shown = sum(" + line " in row for row in driven.rows())
         assert shown == (18 if size[1] == 24 else 29)

@@ -5,7 +5,7 @@ import time
 import pytest
 from textual import events
 
-from tests.tui.app.driving import Driven, golden, open_app
+from tests.tui.app.driving import Driven, end_grace_period, golden, open_app
 from tests.tui.app.test_approvals import CHOICES, ask, request
 from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import DecidePermission, Interrupt, Queue, Steer
@@ -77,7 +77,7 @@ async def test_what_someone_is_writing_when_an_approval_appears_goes_on_in_the_p
         driven.app.post_message(events.Paste(" and this"))
         await driven.pilot.pause()
         assert driven.app.prompt.editor.text == "you and this"
-        modal.end_grace_period()
+        end_grace_period(modal)
         driven.app.post_message(events.Paste(", always"))
         await driven.pilot.pause()
         assert driven.app.prompt.editor.text == "you and this, always" and driven.app.screen is modal
@@ -167,7 +167,7 @@ async def test_enter_sends_the_message_that_is_in_the_prompt_and_answers_nothing
         assert driven.app.screen is modal and driven.app.prompt.editor.text == ""
         await driven.press("enter")
         assert len(driven.session.submitted) == 1, "a second Enter that comes at once answers nothing"
-        modal.end_grace_period()
+        end_grace_period(modal)
         await driven.until(lambda: "file yet" not in driven.text())
         assert modal.chosen == "y"
         assert size[0] == 40 or driven.rows()[-1].lstrip().startswith("Enter choose")
@@ -188,7 +188,7 @@ async def test_a_message_that_is_queued_is_named_and_an_answer_is_selected_again
         assert isinstance(queued, Queue) and modal.in_grace_period
         driven.session.feed(UserQueued(queue_id=RequestId("q1"), text=queued.text))
         await driven.until(lambda: "Queued  should we keep it" in driven.text())
-        modal.end_grace_period()
+        end_grace_period(modal)
         assert modal.chosen == "y" and driven.app.screen is modal
         await driven.type("more")
         await driven.until(lambda: "Queued  " not in driven.text())
@@ -204,7 +204,7 @@ async def test_after_a_message_the_answer_no_is_selected_again_if_it_was_first()
         await driven.type("should we keep it")
         await driven.press("enter")
         await driven.until(lambda: modal.chosen == "n")
-        modal.end_grace_period()
+        end_grace_period(modal)
         await driven.press("enter")
         assert modal.typing and len(driven.session.submitted) == 1
 
@@ -227,7 +227,7 @@ async def test_a_text_that_arrives_at_once_in_an_open_approval_is_sent_by_enter(
         for key in "wait":
             driven.app.post_message(events.Key(key, key))
         await driven.until(lambda: driven.app.prompt.editor.text == "wait")
-        modal.end_grace_period()
+        end_grace_period(modal)
         await driven.press("enter")
         assert [type(command) for command in driven.session.submitted] == [Steer]
         assert driven.app.screen is modal
@@ -271,7 +271,7 @@ async def test_the_next_approval_does_not_answer_a_message_either() -> None:
         await driven.press("down", "enter")
         second = driven.app.screen
         assert isinstance(second, Approval) and second.request_id == "req_2"
-        second.end_grace_period()
+        end_grace_period(second)
         await driven.press("enter")
         assert [type(command) for command in driven.session.submitted] == [DecidePermission, Steer]
         assert driven.app.screen is second
@@ -288,7 +288,7 @@ async def test_the_users_own_keys_send_the_message_and_choose_an_answer() -> Non
         assert driven.app.editor.text == "wait\n" and driven.session.submitted == []
         await driven.press("ctrl+s")
         assert [type(command) for command in driven.session.submitted] == [Steer]
-        modal.end_grace_period()
+        end_grace_period(modal)
         await driven.press("f9", "enter")
         assert isinstance(driven.session.submitted[-1], DecidePermission)
 
@@ -351,7 +351,7 @@ async def test_keys_of_one_read_neither_answer_nor_send_under_a_question_that_th
         question = QuitQuestion("A background job is running.")
         driven.app.push_screen(question)
         await driven.pilot.pause()
-        question.end_grace_period()
+        end_grace_period(question)
         driven.app.post_message(TypingBurst())
         for key in ("l", "s", "enter"):
             driven.app.post_message(events.Key(key, key if len(key) == 1 else None))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.tui.app.driving import Driven, golden, open_app
+from tests.tui.app.driving import Driven, end_grace_period, golden, open_app
 from tui_agent.protocol.base import CallId, RequestId
 from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.display import DiffBlock, TextBlock
@@ -59,7 +59,7 @@ async def ask(driven: Driven, *requests: PermissionRequested, hearing: bool = Tr
     modal = driven.app.screen
     assert isinstance(modal, Approval)
     if hearing:
-        modal.end_grace_period()
+        end_grace_period(modal)
     else:
         modal._grace_s = 3600
     return modal
@@ -262,7 +262,7 @@ async def test_the_focus_goes_back_to_the_prompt_when_all_is_answered() -> None:
         await ask(driven, request(1), request(2, target="src/other.py"))
         await driven.press("y")
         assert isinstance(driven.app.screen, Approval)
-        driven.app.screen.end_grace_period()
+        end_grace_period(driven.app.screen)
         await driven.press("escape")
         await driven.type("and now")
         assert driven.app.focused is driven.app.prompt.editor and driven.app.prompt.editor.text == "and now"

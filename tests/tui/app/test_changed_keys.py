@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.tui.app.driving import Driven, golden, open_app
+from tests.tui.app.driving import Driven, end_grace_period, golden, open_app
 from tests.tui.app.sessions_story import Programs, shown
 from tests.tui.app.test_approvals import ask, request
 from tui_agent.protocol.base import RequestId
@@ -142,7 +142,7 @@ async def test_an_approval_is_answered_with_other_keys(tmp_path: Path) -> None:
         assert driven.app.screen is modal and not modal.typing
         assert driven.app.editor.text == "yn", "letters that are no keys begin a message"
         await driven.press("backspace", "backspace")
-        modal.end_grace_period()
+        end_grace_period(modal)
         await driven.press("u")
         [decided] = driven.session.submitted
         assert isinstance(decided, DecidePermission) and decided.decision == "allow"

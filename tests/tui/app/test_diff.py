@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from tests.stubs.fake_session import FakeSession
-from tests.tui.app.driving import Driven, golden, open_app
+from tests.tui.app.driving import Driven, end_grace_period, golden, open_app
 from tui_agent.folds.session.changed_files import ChangedFile
 from tui_agent.folds.text.line_diff import LineDiff
 from tui_agent.protocol.base import Payload
@@ -237,7 +237,7 @@ async def test_one_change_is_reverted_after_a_question_and_its_outcome_is_shown(
         assert session.submitted == []
         await driven.press("r")
         assert isinstance(driven.app.screen, Confirm)
-        driven.app.screen.end_grace_period()
+        end_grace_period(driven.app.screen)
         await driven.press("enter")
         (command,) = session.submitted
         assert command == RevertHunk(
@@ -249,7 +249,7 @@ async def test_one_change_is_reverted_after_a_question_and_its_outcome_is_shown(
         await driven.press("r")
         assert isinstance(driven.app.screen, Confirm)
         assert driven.app.screen.paragraphs[1].startswith("Your other changes to this file are kept.")
-        driven.app.screen.end_grace_period()
+        end_grace_period(driven.app.screen)
         await driven.press("enter")
         await driven.settle()
         await driven.until(lambda: "a.txt was changed since. Kept." in driven.text())
@@ -292,7 +292,7 @@ async def test_a_reverted_change_is_marked_in_the_diff_of_its_turn() -> None:
         assert sheet.right == "1 file +2 −2"
         await driven.press("right", "r")
         assert isinstance(driven.app.screen, Confirm)
-        driven.app.screen.end_grace_period()
+        end_grace_period(driven.app.screen)
         await driven.press("enter")
         await driven.settle()
         await driven.until(lambda: "Reverted: lines 17–23" in driven.text())
@@ -322,7 +322,7 @@ async def revert_chosen(driven: Driven) -> str:
     await driven.press("r")
     question = driven.app.screen
     assert isinstance(question, Confirm)
-    question.end_grace_period()
+    end_grace_period(question)
     await driven.press("enter")
     return str(question.paragraphs[0])
 

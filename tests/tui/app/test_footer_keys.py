@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from rich.style import Style
 
-from tests.tui.app.driving import Driven, golden, open_app
+from tests.tui.app.driving import Driven, end_grace_period, golden, open_app
 from tests.tui.app.test_approvals import ask, request
 from tests.tui.app.test_question_sheet import ask_question
 from tui_agent.protocol.base import RequestId
@@ -51,7 +51,7 @@ async def open_screen(driven: Driven, name: str) -> None:
         await ask(driven, request(preview=(LONG,)))
         await driven.press({"reason": "n", "rule": "e", "whole change": "d"}.get(name, "f12"))
     if isinstance(driven.app.screen, Sheet):
-        driven.app.screen.end_grace_period()
+        end_grace_period(driven.app.screen)
 
 
 def footer(driven: Driven) -> Footer:

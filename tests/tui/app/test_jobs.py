@@ -3,7 +3,7 @@
 import pytest
 
 from tests.stubs.fake_session import FakeSession
-from tests.tui.app.driving import Driven, open_app
+from tests.tui.app.driving import Driven, end_grace_period, open_app
 from tests.tui.app.jobs_story import SERVER, story
 from tests.tui.app.replaying import open_replay
 from tui_agent.protocol.base import JobId
@@ -148,7 +148,7 @@ async def test_another_session_is_opened_only_if_the_jobs_may_end() -> None:
             await driven.press("enter")
             await driven.until(lambda: isinstance(driven.app.screen, LeaveQuestion))
             assert "2 background jobs are running." in driven.text() and not driven.session.is_closed
-            driven.app.screen.end_grace_period()  # type: ignore[attr-defined]
+            end_grace_period(driven.app.screen)
             await driven.press(key)
             await driven.until(lambda: not isinstance(driven.app.screen, LeaveQuestion))
             await driven.until(lambda: not controller.sessions.under_way)

@@ -4,7 +4,7 @@ import re
 
 from textual.events import Paste
 
-from tests.tui.app.driving import Driven, open_app
+from tests.tui.app.driving import Driven, end_grace_period, open_app
 from tests.tui.app.turns_story import begun, run_long_command, turn
 from tui_agent.protocol.commands import Redo, Revert, Undo
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointRestoreStarted, FolderChange
@@ -15,7 +15,7 @@ from tui_agent.tui.controller.rewind import KeptFilesPicker
 def hear(driven: Driven) -> None:
     """Keys count for the question at once."""
     assert isinstance(driven.app.screen, KeptFilesPicker)
-    driven.app.screen.end_grace_period()
+    end_grace_period(driven.app.screen)
 
 
 async def test_kept_files_are_listed_with_the_reason() -> None:

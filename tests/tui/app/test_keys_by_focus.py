@@ -6,7 +6,7 @@ from textual.events import Key
 
 from tests.stubs.fake_session import FakeSession
 from tests.stubs.story import called, finished, started
-from tests.tui.app.driving import NOWHERE, Driven, golden, open_app
+from tests.tui.app.driving import NOWHERE, Driven, end_grace_period, golden, open_app
 from tui_agent.protocol.base import CallId, JobId, Payload, RequestId
 from tui_agent.protocol.commands import Interrupt, Queue, Rename, SubmitPrompt, Unqueue
 from tui_agent.protocol.display import TerminalBlock
@@ -183,7 +183,7 @@ async def test_quitting_while_something_runs_is_asked_about_once(events: list[Pa
             await quit_by(driven, way)
             assert isinstance(driven.app.screen, QuitQuestion) and running in driven.text()
             assert "Ctrl+Q quit   Enter stay" in driven.text()
-            driven.app.screen.end_grace_period()
+            end_grace_period(driven.app.screen)
             await driven.press("enter")
             assert len(driven.app.screen_stack) == 1
             assert not driven.app.has_quit and driven.session.submitted == []

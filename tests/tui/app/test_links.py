@@ -1,6 +1,6 @@
 """A link in the transcript shows where it leads and asks before anything opens."""
 
-from tests.tui.app.driving import Driven, golden, open_app
+from tests.tui.app.driving import Driven, end_grace_period, golden, open_app
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.transcript.messages import LinkClicked
 from tui_agent.tui.transcript.widget import TranscriptWidget
@@ -34,12 +34,12 @@ async def test_the_address_is_read_before_the_browser_opens_it() -> None:
             "https://аррӏе.com@evil.example/x" in driven.text()
             and "The link goes to evil.example." in driven.text()
         )
-        sheet.end_grace_period()
+        end_grace_period(sheet)
         await driven.press("enter", "escape")
         assert found == [] and not isinstance(driven.app.screen, Confirm)
         await press_link(driven, "https://evil.example/x")
         assert isinstance(driven.app.screen, Confirm)
-        driven.app.screen.end_grace_period()
+        end_grace_period(driven.app.screen)
         await driven.press("y")
         assert found == ["https://evil.example/x"]
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.tui.app.driving import Driven, golden, open_app
+from tests.tui.app.driving import Driven, end_grace_period, golden, open_app
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.base import AgentId, CallId
@@ -177,7 +177,7 @@ async def test_a_saved_rule_is_removed_after_a_question_that_names_its_file() ->
         assert f"The rule applies in every project and is saved in {SAVED[0]}." in driven.text()
         for key in ("escape", "d", "y"):
             if isinstance(driven.app.screen, Confirm):
-                driven.app.screen.end_grace_period()
+                end_grace_period(driven.app.screen)
             await driven.press(key)
             assert len(asked) == 1 + 2 * (key == "y")
         assert driven.app.screen is sheet
@@ -200,7 +200,7 @@ async def test_a_rule_that_cannot_be_removed_stays_and_the_sheet_says_why() -> N
         await opened(driven)
         await driven.press("up", "up", "d")
         assert isinstance(driven.app.screen, Confirm)
-        driven.app.screen.end_grace_period()
+        end_grace_period(driven.app.screen)
         await driven.press("y")
         assert (
             "policy.toml cannot be written: No space left." in driven.text()

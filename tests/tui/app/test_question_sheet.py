@@ -1,6 +1,6 @@
 """The sheet that asks the user a question, or to approve a plan: keys, own words, putting it aside."""
 
-from tests.tui.app.driving import Driven, golden, open_app
+from tests.tui.app.driving import Driven, end_grace_period, golden, open_app
 from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import AnswerQuestion, Steer
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnStarted
@@ -14,7 +14,7 @@ async def ask_question(driven: Driven, question: QuestionAsked) -> Question:
     await driven.settle()
     modal = driven.app.screen
     assert isinstance(modal, Question)
-    modal.end_grace_period()
+    end_grace_period(modal)
     return modal
 
 
@@ -35,7 +35,7 @@ async def test_a_question_is_answered_by_number_by_words_or_put_aside() -> None:
         await driven.press("enter")
         modal = driven.app.screen
         assert isinstance(modal, Question)
-        modal.end_grace_period()
+        end_grace_period(modal)
         await driven.press("2")
         assert driven.session.submitted == []
         await driven.press("2")
@@ -144,7 +144,7 @@ async def test_enter_sends_the_message_in_the_prompt_and_approves_no_plan() -> N
         assert isinstance(steer, Steer) and steer.text == "wait for me 1" and driven.app.screen is modal
         await driven.press("enter")
         assert len(driven.session.submitted) == 1 and driven.app.screen is modal
-        modal.end_grace_period()
+        end_grace_period(modal)
         assert modal.chosen == 0
         await driven.press("up", "up", "enter")
         answer = driven.session.submitted[-1]

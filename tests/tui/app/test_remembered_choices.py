@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.fake_session import FakeSession
-from tests.tui.app.driving import Driven, golden, open_app
+from tests.tui.app.driving import Driven, end_grace_period, golden, open_app
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.settings.setting_list import list_settings
 from tui_agent.config.user_choices import FILE_NAME, UserChoices
@@ -219,7 +219,7 @@ async def ask_about_plan(driven: Driven) -> None:
     driven.session.feed(TurnStarted(turn=3), plan)
     await driven.until(lambda: isinstance(driven.app.screen, Question))
     assert isinstance(driven.app.screen, Question)
-    driven.app.screen.end_grace_period()
+    end_grace_period(driven.app.screen)
 
 
 async def choose_theme(driven: Driven, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from textual.strip import Strip
 
 from tests.stubs.fake_session import FakeSession
-from tests.tui.app.driving import GOLDEN, Driven, golden, open_app
+from tests.tui.app.driving import GOLDEN, Driven, end_grace_period, golden, open_app
 from tests.tui.app.sessions_story import NOW, SESSIONS, Programs, open_sessions, shown, told
 from tui_agent.protocol.commands import Rename
 from tui_agent.tui.modals.confirm import Confirm
@@ -38,7 +38,7 @@ def hear(driven: Driven) -> None:
     """Answer the question at once."""
     sheet = over(driven)
     assert isinstance(sheet, Confirm)
-    sheet.end_grace_period()
+    end_grace_period(sheet)
 
 
 async def typed(driven: Driven, text: str) -> SessionsScreen:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.stubs.fake_session import FakeSession
 from tests.stubs.quick_pilot import piloted
-from tests.tui.app.driving import ENVIRON, Driven
+from tests.tui.app.driving import ENVIRON, Driven, end_grace_period
 from tests.tui.app.test_start import empty_session
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import Paths, find_paths
@@ -73,7 +73,7 @@ async def sheet_of(driven: Driven) -> TrustSheet:
         await driven.pilot.pause(0.01)
     while "Trust this folder's configuration?" not in driven.text():
         await driven.pilot.pause(0.01)
-    driven.app.screen.end_grace_period()
+    end_grace_period(driven.app.screen)
     return driven.app.screen
 
 
@@ -267,7 +267,7 @@ async def test_trusting_says_how_many_files_were_not_in_sight_yet(place: Place) 
         await driven.until(lambda: "22 files can change" in driven.text())
         sheet = driven.app.screen
         assert isinstance(sheet, TrustSheet)
-        sheet.end_grace_period()
+        end_grace_period(sheet)
         assert 10 < sheet.unseen_files < 20 and f"{sheet.unseen_files} not seen yet" in driven.text()
         for _ in range(len(sheet.entries) + 4):
             await driven.press("down")

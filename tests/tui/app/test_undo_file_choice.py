@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.tui.app.driving import Driven, open_app
+from tests.tui.app.driving import Driven, end_grace_period, open_app
 from tests.tui.app.turns_story import begun, run_long_command, start_job, turn
 from tui_agent.protocol.commands import PlanRevert, Revert, Undo
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, PlannedFileChange
@@ -45,7 +45,7 @@ async def test_undo_asks_about_files_that_changed_while_a_long_command_ran() -> 
             for text in ("Undo these files too?", "Changed while `pytest -q` ran (14.0 s)", "[x] made.txt"):
                 assert text in driven.text()
             assert "Changed by the session “Other”" in driven.text() and "[ ] theirs.py" in driven.text()
-            sheet.end_grace_period()
+            end_grace_period(sheet)
             await driven.press(*keys)
             undone = [command.overwrite for command in driven.session.submitted if isinstance(command, Undo)]
             assert undone == ([] if overwrite is None else [overwrite])
@@ -96,7 +96,7 @@ async def test_text_typed_into_the_question_goes_to_the_prompt_and_ticks_nothing
         await driven.settle()
         sheet = driven.app.screen
         assert isinstance(sheet, FileChoice)
-        sheet.end_grace_period()
+        end_grace_period(sheet)
         await driven.type("not yet")
         assert driven.app.prompt.editor.text == "not yet" and "[x] made.txt" in driven.text()
         await driven.press("escape")
@@ -135,7 +135,7 @@ async def test_undo_says_that_it_stops_the_running_job_of_the_turn(has_files: bo
         shown = driven.text()
         assert "A background job of this turn is still running: `cmake --build build`" in shown
         assert "The undo stops it first." in shown and ("[x] made.o" in shown) == has_files
-        sheet.end_grace_period()
+        end_grace_period(sheet)
         await driven.press("space", "space", "enter")
         undone = [command.overwrite for command in driven.session.submitted if isinstance(command, Undo)]
         assert undone == [("made.o",) if has_files else ()]

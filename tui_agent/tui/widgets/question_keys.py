@@ -77,10 +77,6 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         """The field for typed keys; None if the sheet has no open field."""
         return None
 
-    def end_grace_period(self) -> None:
-        """End the grace period. From now on, a letter gives its answer at once."""
-        self._opened_at, self.answer_delay_s = -math.inf, 0
-
     def expect_text(self) -> None:
         """Begin the grace period again, so that text typed or pasted during it goes to the prompt."""
         if self.has_grace_period and self.open_field is None:
