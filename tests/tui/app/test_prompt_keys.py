@@ -1,6 +1,7 @@
 """Writing and sending: lines, history, paste, completion, steering, queueing, drafts."""
 
 import asyncio
+import errno
 import stat
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from tui_agent.protocol.events.turn import (
     UserShellStarted,
     UserSteered,
 )
+from tui_agent.tui.controller.drafts import DraftFile
 from tui_agent.tui.terminal.keyboard import Keyboard
 
 PASTE = "\n".join(f"line {number}" for number in range(312))
@@ -399,6 +401,23 @@ async def test_the_unsent_text_survives_in_a_private_side_file(tmp_path: Path) -
         assert driven.app.prompt.editor.message == "not sent yet" + PASTE
         await driven.press("enter")
         assert not (tmp_path / "draft").exists()
+
+
+async def test_unsent_text_that_cannot_be_saved_is_warned_about_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(file: DraftFile, text: str, *, create_folder: bool = False) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    session = FakeSession(golden("night_shift"), folder=str(tmp_path))
+    async with open_app(session=session) as driven:
+        monkeypatch.setattr(DraftFile, "save", refuse)
+        await driven.type("not sent yet")
+        await driven.until(lambda: "cannot be saved for the next start: No space" in driven.app.notice.text)
+        driven.app.hide_notice()
+        assert driven.app.controller is not None
+        driven.app.controller.drafts.save_draft()
+        assert not driven.app.notice.display
 
 
 async def test_what_was_typed_before_anything_was_said_comes_back_in_the_next_session(tmp_path: Path) -> None:

@@ -176,9 +176,7 @@ class DraftKeeper:
         except OSError as fault:
             self._warn_not_saved(fault)
         else:
-            self._history_lock = asyncio.Lock()
-        """Keeps the messages in order while long texts are read."""
-        self._has_warned = False
+            self._has_warned = False
         if has_folder and self._early_draft is not None:
             with suppress(OSError):  # A leftover draft does little harm: it is offered once more.
                 self._early_draft.save("")
