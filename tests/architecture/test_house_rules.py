@@ -5,6 +5,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -178,3 +179,23 @@ def test_no_handler_of_the_screen_calls_its_base() -> None:
         and ast.unparse(node.func.value) == "super()"
     ]
     assert not called
+
+
+PLAIN_VALUES = {"config", "environ", "looks", "options", "path", "state", "views"}
+"""Attributes with plain data: a path that goes on from them reaches into no other object."""
+
+
+def long_paths(source: Source) -> Iterator[str]:
+    """Attribute paths of four names or more, without `self` and without what is read from plain data."""
+    for node in source.nodes:
+        if isinstance(node, ast.Attribute):
+            names = dotted_name(node).removeprefix("self.").split(".")
+            through = list(takewhile(lambda name: name not in PLAIN_VALUES, names))
+            if len(through) >= 4 and all(map(str.isidentifier, names)):
+                yield f"{where(source, node)}: {'.'.join(names)}"
+
+
+def test_the_controller_and_the_commands_reach_through_no_other_object() -> None:
+    folders = ("tui_agent/tui/controller/", "tui_agent/tui/commands/")
+    sources = [source for source in package() if source.name.startswith(folders)]
+    assert not [path for source in sources for path in long_paths(source)]

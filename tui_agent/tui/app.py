@@ -169,7 +169,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
             self.request_quit()
         elif self.controller is None or self._is_opening:
             if name == "next_policy":
-                argument = policy_after(self.prompt.policy_row.policy)
+                argument = policy_after(self.shown_policy)
                 self.show_policy(argument)
             self._wait(Intent(name, argument), "your choice takes effect once the session is open")
         else:
@@ -262,13 +262,13 @@ class AgentApp(SessionApp, inherit_bindings=False):
             self._last_stop = 0.0
             self.prompt.close_menu()
             self.editor.put_text("")
-            self.say(f"Cleared your message. {self.key_map.key_of('undo_typing')} restores it.")
+            self.say(f"Cleared your message. {self.key_of('undo_typing')} restores it.")
             return
         if is_second:
             self.leave()
             return
         done = "Interrupted. " if interrupted else ""
-        self.say(f"{done}Press {self.key_map.key_of('copy_or_stop')} again to quit. Your session is saved.")
+        self.say(f"{done}Press {self.key_of('copy_or_stop')} again to quit. Your session is saved.")
 
     def request_quit(self) -> None:
         """Quit the app; ask first if work is still running."""
@@ -330,7 +330,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
             keys = [key._replace(word="send") if key.action == "accept" else key for key in keys]
         elif in_menu and not self.prompt.menu.runs:
             keys = [key._replace(word="insert") if key.action == "accept" else key for key in keys]
-        if not in_menu and not running and (quits := self.key_map.key_of("copy_or_stop")):
+        if not in_menu and not running and (quits := self.key_of("copy_or_stop")):
             keys.append(KeyHint(f"{quits} {quits}", "quit", "quit"))
         self.footer.set_keys(keys)
 

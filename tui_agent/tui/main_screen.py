@@ -409,6 +409,25 @@ class SessionApp(Frame, inherit_bindings=False):
     def leave(self, reason: Literal["quit", "signal"] = "quit") -> None:
         """Close the session first, then the app."""
 
+    @property
+    def theme_name(self) -> str:
+        return self.first.theme.name
+
+    @property
+    def shown_policy(self) -> str:
+        """The policy in the row below the editor; empty until it is known."""
+        return self.prompt.policy_row.policy
+
+    def key_of(self, action: str) -> str:
+        """Return the main key of an action, as printed on a keyboard; empty if there is none."""
+        return self.key_map.key_of(action)
+
+    def return_unsent(self) -> None:
+        """Put the messages that wait for a session back into the prompt, and drop the waiting actions."""
+        waiting, self.waiting_intents = self.waiting_intents, []
+        if messages := [item for item in waiting if isinstance(item, Prompt.Submitted)]:
+            self.prompt.give_back(messages)
+
     def leave_for(self, *words: str) -> None:
         """Quit the app, then run `tui-agent` with the arguments `words`."""
         self.then = words

@@ -13,6 +13,7 @@ from tui_agent.protocol.commands import Interrupt, Steer
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelDelta, ModelRequested
 from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.tui.controller import session_controller
 from tui_agent.tui.screens.replay.screen import ReplayScreen
 
 RECORDS = golden("night_shift")
@@ -28,10 +29,10 @@ async def demo(client: str = "demo") -> AsyncIterator[Driven]:
     """The app on a demo whose turn has just started."""
     session = FakeSession(RECORDS[: MESSAGE + 2])
     options = SessionOptions(cwd=NOWHERE, data_dir=NOWHERE, client=client, steer=STEER)  # type: ignore[arg-type]
-    async with open_app(session=session, options=options) as driven:
-        assert driven.app.controller is not None
-        driven.app.controller.demo.read_s = 0.0
-        yield driven
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(session_controller, "READ_S", 0.0)
+        async with open_app(session=session, options=options) as driven:
+            yield driven
 
 
 async def record_until(driven: Driven, end: int) -> None:

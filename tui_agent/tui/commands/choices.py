@@ -207,7 +207,7 @@ def choose_theme(context: AppContext, argument: str) -> None:
                 f"No theme {clean_line(argument)[:40]}. Choose from {names}, dark, light.", "warning"
             )
         return
-    before = context.app.first.theme.name
+    before = context.app.theme_name
     items = [
         Item(
             name,

@@ -213,7 +213,7 @@ def toggle_sidebar(context: AppContext, argument: str) -> None:
     """Show or hide the side panes."""
     app = context.app
     if not shape(*app.size).sidebar:
-        keys = ", ".join(f"{app.key_map.key_of(name)} {name}" for name in ("todo", "trace", "context"))
+        keys = ", ".join(f"{app.key_of(name)} {name}" for name in ("todo", "trace", "context"))
         app.say(f"The side panes need {SIDE} columns and {LOW} rows. Use these keys instead: {keys}.")
         return
     app.toggle_sidebar()

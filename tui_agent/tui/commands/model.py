@@ -58,12 +58,12 @@ def use_model(context: AppContext, name: str) -> None:
     if name == "demo" or name.startswith("demo:"):
         play_demo(context, name.partition(":")[2])
         return
-    settings, base_url = context.state.settings, ""
+    settings, choices, base_url = context.state.settings, context.choices, ""
     if name not in context.profiles:
-        base_url = context.choices.addresses.get(name, "")
+        base_url = choices.addresses.get(name, "")
     if settings is not None and name == settings.model.profile:
-        base_url = context.choices.given_address(settings.model)
-    context.choices.choose_model(name, base_url)
+        base_url = choices.given_address(settings.model)
+    choices.choose_model(name, base_url)
 
 
 def play_demo(context: AppContext, name: str) -> None:

@@ -52,7 +52,7 @@ def begin(context: AppContext, argument: str, *, lists: bool) -> None:
 
 def say_turn_is_running(context: AppContext) -> None:
     """Show a notice: no other session can be opened during a turn."""
-    key = context.app.key_map.key_of("stop")
+    key = context.app.key_of("stop")
     context.app.say(f"A turn is running. Press {key} to stop it before you open another session.", "warning")
 
 
@@ -185,7 +185,7 @@ def unqueue(context: AppContext, argument: str) -> None:
 
 async def _put_back(context: AppContext, message: UserQueued, queued_after: tuple[RequestId, ...]) -> None:
     text, editor, prompt = await context.reader.read_text(message.text), context.editor, context.app.prompt
-    draft = prompt.drafts_of_sent.pop(text, None)
+    draft = editor.drafts_of_sent.pop(text, None)
     prompt.queue_rows.queued_after = queued_after
     if draft is not None and not editor.text.strip():
         editor.put_draft(draft)
@@ -224,7 +224,7 @@ def send_queued(context: AppContext, argument: str) -> None:
 def _queued_message(context: AppContext, argument: str, *, newest: bool) -> UserQueued | None:
     queue = context.state.queue
     if not queue:
-        key = context.app.key_map.key_of("queue")
+        key = context.app.key_of("queue")
         context.app.say(f"No messages are queued. Press {key} while a turn runs to queue one.")
         return None
     if not argument:

@@ -59,8 +59,9 @@ def _status_pairs(context: AppContext, hidden_files: str) -> list[tuple[str, str
     """Return the rows of /status as (name, value); a value can be empty."""
     state, settings, config = context.state, context.state.settings, context.config
     status = status_of(state, context.views.trace.view())
-    branch, fork = context.app.header.branch, ", a fork" if state.is_fork else ""
-    folder = f"{shorten_home(Path(state.workspace))}{f' ({branch})' if branch else ''}{fork}"
+    header, fork = context.app.header, ", a fork" if state.is_fork else ""
+    branch = f" ({header.branch})" if header.branch else ""
+    folder = f"{shorten_home(Path(state.workspace))}{branch}{fork}"
     pairs = [("session", f"{clean_line(state.title) or 'new'}  ({context.app.session_id})")]
     if settings is not None:
         words = policy_words(settings.policy, unconfined=not state.sandbox, program=settings.program)
@@ -110,7 +111,7 @@ def _describe_settings(context: AppContext) -> str:
     if config is None:
         return ""
     switches = f"vim {'on' if config.vim else 'off'}, mouse {'on' if app.first.mouse else 'off'}"
-    return f"{shorten_home(config.paths.user_config)} (theme {app.first.theme.name}, {switches})"
+    return f"{shorten_home(config.paths.user_config)} (theme {app.theme_name}, {switches})"
 
 
 def session_pairs(context: AppContext) -> list[tuple[str, str]]:

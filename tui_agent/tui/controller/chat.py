@@ -161,7 +161,6 @@ class ChatWidget(TranscriptWidget):
 
     def watch_has_focus(self, has_focus: bool) -> None:
         super().watch_has_focus(has_focus)
-        self.chat.app.prompt.queue_rows.show()
         self.chat.app.show_keys()
 
     def on_entry_action(self, message: EntryAction) -> None:
@@ -187,15 +186,15 @@ class ChatSearch:
     """A search in the whole transcript, including long texts stored outside the log."""
 
     def __init__(self, chat: "Chat") -> None:
-        self._chat = chat
+        self._chat, self._context = chat, chat.context
         self._query = ""
 
     async def run(self, widget: ChatWidget, text: str) -> None:
         """Search the whole transcript for `text`, and go to the first match."""
         self._query = text
-        if progress := self._chat.context.sessions.load_progress:
+        if progress := self._context.sessions.load_progress:
             self._chat.app.say(f"/find starts when the whole session is loaded: {progress}.")
-            await self._chat.context.sessions.wait_until_loaded()
+            await self._context.sessions.wait_until_loaded()
         await self._read_long_texts(pattern_of(text))
         if widget is not self._chat.widget or text != self._query:
             return
@@ -206,7 +205,7 @@ class ChatSearch:
         if not count:
             widget.close_find()
             self._chat.app.say(f'Nothing matches "{text}".', "warning")
-        elif not self._chat.context.editor.text:
+        elif not self._context.editor.text:
             widget.screen.set_focus(widget)
 
     def show_place(self, text: str, place: str) -> None:
@@ -226,7 +225,7 @@ class ChatSearch:
         for digest, blob in blobs.items():
             if digest in self._chat.blobs:
                 continue
-            text = await self._chat.context.reader.read_text(blob)
+            text = await self._context.reader.read_text(blob)
             if await asyncio.to_thread(pattern.search, text) is not None:
                 self._chat.keep_blob(blob, text)
 

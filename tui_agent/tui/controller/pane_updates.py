@@ -118,11 +118,11 @@ class PaneUpdater:
         """Show the session's state, the running work, and the keys that are available."""
         stopped = self._stopped_status()
         view = self._status() if stopped is None else stopped
-        before = self._app.status.view.mood
+        before = self._app.status.view
         self._app.set_status(view)
         self._app.show_keys()
-        if stopped is None and before != view.mood:
-            self._notify(before, view)
+        if stopped is None and before.mood != view.mood:
+            self._notify(before.mood, view)
 
     async def _update_branch(self) -> None:
         folder = self._host.work_folder
@@ -134,7 +134,7 @@ class PaneUpdater:
         state = self._host.state
         is_wide = self._app.shape.width >= 150 and bool(state.run_id)
         note = f"{state.run_id}  {self._host.views.last_kind}" if is_wide else ""
-        key_of = self._app.key_map.key_of
+        key_of = self._app.key_of
         view = status_of(
             state,
             self._host.views.trace.view(),
@@ -176,9 +176,9 @@ class PaneUpdater:
         if self._host.is_connected:
             self._host.send_output_width()
         self._report_storage_fault()
-        if self._app.status.view.mood == "running":
-            now = self._app.clock()
-            self._app.status.beat(now)
+        status, now = self._app.status, self._app.clock()
+        if status.view.mood == "running":
+            status.beat(now)
             if self._beats % 2 == 0:
                 self._app.sidebar.beat(now)
         if self._beats % 2 == 0 and self._host.sessions.load_progress:

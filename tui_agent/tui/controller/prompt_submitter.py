@@ -18,7 +18,7 @@ class PromptSubmitter:
     """Sends the text of the prompt as a message, a slash command or a shell line."""
 
     def __init__(self, host: SessionHost) -> None:
-        self._host = host
+        self._host, self._prompt = host, host.app.prompt
         self.under_way = False
         """True from the time a message is sent until its turn starts."""
         host.editor.on_picture = self._warn_of_unsent_picture
@@ -38,7 +38,7 @@ class PromptSubmitter:
     def send(self, message: Prompt.Submitted) -> None:
         """Send a message, a command or a shell line; put refused text back into the prompt."""
         if not self._send(message):
-            self._host.app.prompt.give_back([message])
+            self._prompt.give_back([message])
 
     def _send(self, message: Prompt.Submitted) -> bool:
         text = message.text.strip()
@@ -67,8 +67,9 @@ class PromptSubmitter:
 
     def _reopen_for(self, item: "Intent | Prompt.Submitted") -> None:
         """Reopen the session after its engine ended, and send `item` to it."""
-        self._host.app.waiting_intents.append(item)
-        self._host.sessions.go_to(self._host.sessions.reopen(), "reopen")
+        app, sessions = self._host.app, self._host.sessions
+        app.waiting_intents.append(item)
+        sessions.go_to(sessions.reopen(), "reopen")
 
     def return_to_prompt(
         self, waiting: "list[Intent | Prompt.Submitted]"
@@ -77,7 +78,7 @@ class PromptSubmitter:
         sent = [item for item in waiting if isinstance(item, Prompt.Submitted)]
         messages = [item for item in sent if not item.text.lstrip().startswith(("/", "!"))]
         if messages:
-            self._host.app.prompt.give_back(messages)
+            self._prompt.give_back(messages)
             self._host.editor.focus()
             self._host.app.say(
                 "Choose a model first: pick one above, or type /model. Your message stays in the prompt."
@@ -108,7 +109,7 @@ class PromptSubmitter:
 
     def _run_shell_line(self, text: str) -> bool:
         if self._host.is_running:
-            key = self._host.app.key_map.key_of("stop")
+            key = self._host.app.key_of("stop")
             running = "Another command" if self._host.state.shell is not None else "A turn"
             self._host.app.say(
                 f"{running} is running. Press {key} to stop it, then send this command.", "warning"
@@ -136,7 +137,7 @@ class PromptSubmitter:
         pictures = tuple(
             Attachment(path=picture.path, media_type=picture.media_type) for picture in message.pictures
         )
-        questions, place = self._host.questions, self._place_in_queue(message)
+        editor, questions, place = self._host.editor, self._host.questions, self._place_in_queue(message)
         words: dict[str, Any] = {"own_words": message.own_words, "typed_mentions": message.typed_mentions}
         if place is None and message.how == "send" and not pictures and questions.answer(text.strip()):
             pass
@@ -148,10 +149,10 @@ class PromptSubmitter:
         else:
             self._host.submit(Steer(text=text, attachments=pictures, **words))
             if questions.is_waiting:
-                key = self._host.app.key_map.key_of("send")
+                key = self._host.app.key_of("send")
                 self._host.app.say(f"A question is still waiting. Press {key} in an empty prompt to open it.")
-        if self._host.editor.chips.texts or pictures:
-            self._host.app.prompt.drafts_of_sent[text] = self._host.editor.draft_of(message.written)
+        if editor.chips.texts or pictures:
+            editor.drafts_of_sent[text] = editor.draft_of(message.written)
         self._remember(text)
         self._host.chat.to_end()
         return True

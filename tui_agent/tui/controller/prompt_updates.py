@@ -28,7 +28,8 @@ class PromptUpdater:
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
-        self._app = host.app
+        self._app, self._prompt = host.app, host.app.prompt
+        self._arguments, self._policy_row = self._prompt.arguments, self._prompt.policy_row
         self._commands: Mapping[str, Sequence[OfferedCommand]] = {}
         self._completed: set[str] = set()
 
@@ -41,7 +42,7 @@ class PromptUpdater:
             self._offer_commands(state.commands)
         self._offer_arguments(state.settings)
         if state.workspace:
-            self._app.prompt.set_root(Path(state.workspace))
+            self._prompt.set_root(Path(state.workspace))
         command = "your command" if state.shell else clean_line(state.running_command)
         waits_for = "the summary" if state.is_compacting else command
         self._show_queue(waits_for)
@@ -51,21 +52,21 @@ class PromptUpdater:
     def _offer_commands(self, commands: Mapping[str, Sequence[OfferedCommand]]) -> None:
         """Offer the engine's slash commands and their options in the prompt's menu."""
         self._commands = commands
-        self._app.prompt.offered = offered = offered_actions(commands)
+        self._prompt.offered = offered = offered_actions(commands)
         items = (item for owned in commands.values() for item in owned)
         self._completed = {f"/{item.name}" for item in items if item.completes}
         options = {action.slash: [(option, "") for option in action.options] for action in offered}
-        self._app.prompt.choices = {**self._app.prompt.choices, **options}
+        self._prompt.choices = {**self._prompt.choices, **options}
 
     def _offer_arguments(self, settings: SessionSettings) -> None:
         """Offer completions that depend on the session, e.g. resources, reasoning efforts and plugin panes."""
         if self._host.session is not None:
-            self._app.prompt.arguments.ask_session = self._host.session.complete
+            self._arguments.ask_session = self._host.session.complete
         mentions = {AT_SIGN} if self._has_resources() else set[str]()
-        self._app.prompt.arguments.commands = self._completed | mentions
+        self._arguments.commands = self._completed | mentions
         offered = {"/pane": self._host.plugin_panes.panes, "/model reasoning": settings.model.efforts}
         choices = {command: [(name, "") for name in names] for command, names in offered.items()}
-        self._app.prompt.choices = {**self._app.prompt.choices, **choices}
+        self._prompt.choices = {**self._prompt.choices, **choices}
 
     def _has_resources(self) -> bool:
         loaded = (event for event in self._host.views.plugins.values() if isinstance(event, PluginLoaded))
@@ -77,7 +78,7 @@ class PromptUpdater:
         after = waits_for or ("this turn" if state.is_busy else "")
         queued = [text_preview(message.text) for message in state.queue]
         can_send = state.shell is None and not state.running_command
-        self._app.prompt.set_queue(queued, after=after, can_send=can_send)
+        self._prompt.set_queue(queued, after=after, can_send=can_send)
 
     def _show_policy_row(self, settings: SessionSettings, waits_for: str) -> None:
         """Show the policy, the estimated cost of the next turn, and a note if images are not sent."""
@@ -85,10 +86,8 @@ class PromptUpdater:
         note = partial(describe_next_turn, self._host.views.meter.view(), state)
         unconfined = not state.sandbox and bool(state.no_sandbox_reason)
         words = policy_words(settings.policy, unconfined=unconfined, program=settings.program)
-        self._app.prompt.policy_row.set_accepts_images(settings.model.images or not settings.model.model)
-        self._app.prompt.set_state(
-            settings.policy, note, running=state.is_busy, waits_for=waits_for, words=words
-        )
+        self._policy_row.set_accepts_images(settings.model.images or not settings.model.model)
+        self._prompt.set_state(settings.policy, note, running=state.is_busy, waits_for=waits_for, words=words)
 
     def _show_placeholder(self, settings: SessionSettings) -> None:
         """Show a hint in the empty prompt."""
@@ -96,7 +95,7 @@ class PromptUpdater:
         if not settings.model.model:
             hint = "Pick a model above, or type /model"
         elif self._host.state.last_turn_end == "model_error" and not self._host.state.is_busy:
-            hint = f"Press {self._app.key_map.key_of('send')} to try again, or type a message"
+            hint = f"Press {self._app.key_of('send')} to try again, or type a message"
         if self._app.editor.placeholder != hint:
             self._app.editor.placeholder = hint
 

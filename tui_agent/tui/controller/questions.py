@@ -115,7 +115,7 @@ class OpenQuestions:
         if host.has_model:
             host.submit(ContinueTurn())
         else:
-            key = self._app.key_map.key_of("send")
+            key = self._app.key_of("send")
             self._app.say(f"Choose a model, then press {key} to see the open question again.", "warning")
         return True
 

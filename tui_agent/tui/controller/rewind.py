@@ -371,7 +371,7 @@ class RewindActions:
 
         async def put_back() -> None:
             text = entries[0].command or await self._host.reader.read_text(entries[0].text)
-            draft = self._host.app.prompt.drafts_of_sent.get(text)
+            draft = editor.drafts_of_sent.get(text)
             if draft is None:
                 editor.put_text(text, returned=True)
             else:

@@ -94,14 +94,13 @@ class SessionController:
         self.drafts = DraftKeeper(self)
         self.choices = ChoiceKeeper(self)
         self.keys: ApiKeys = ApiKeys(self)
-        self.demo = DemoGuide(self)
         self.chat = Chat(self, lambda: self.panes.show_status())
         self.questions = OpenQuestions(self)
         self.rewind: RewindActions = RewindActions(self)
         self.submitter = PromptSubmitter(self)
         self.interruption = Interruption(self)
         self.start_page = StartPage(self)
-        self.trust = TrustDialog(self)
+        self._trust = TrustDialog(self)
         self.plugin_panes = PaneFeed(
             lambda: self.folder, lambda: find_panes(app.options, self.work_folder, app.environ), self.worker
         )
@@ -109,14 +108,13 @@ class SessionController:
         app.sidebar.sections = PluginSections(
             self.plugin_panes, draw_blocks, lambda: self.views.metrics.sums, "/pane {}".format
         )
-        self.status_command = StatusCommand(self)
         self.panes: PaneUpdater = PaneUpdater(
             self,
             after_frame=(
                 ("the approvals", lambda: self.questions.update(self.views.approvals.view())),
                 ("undo and redo", self.rewind.update),
-                ("the status command", self.status_command.update),
-                ("the demo", self.demo.update),
+                ("the status command", StatusCommand(self).update),
+                ("the demo", DemoGuide(self).update),
                 ("the history of messages", self.drafts.take_prompts),
                 (
                     "the panes of plugins",
@@ -144,7 +142,7 @@ class SessionController:
         self.start_page.show_early()
         self.worker(self.start_page.complete(), "start page")
         self.app.set_interval(BEAT_S, self.panes.beat)
-        if not await self.trust.ask():
+        if not await self._trust.ask():
             return
         if choose:
             self.act("sessions")
@@ -240,7 +238,7 @@ class SessionController:
         action = BY_NAME.get(name)
         if action is not None and action.ground and self.is_running:
             running = "Your command" if self.state.shell is not None else "A turn"
-            key = self.app.key_map.key_of("stop")
+            key = self.app.key_of("stop")
             self.app.say(f"{running} is running. Press {key} to stop it, then try again.", "warning")
             return
         # A sheet that an action opened closes with the same key (see `run_over_sheet`).
@@ -277,7 +275,7 @@ class SessionController:
 
     def show_trust(self) -> None:
         """Show the configuration files in the folder, and the decisions to trust or ignore them."""
-        self.worker(self.trust.show(), "trust")
+        self.worker(self._trust.show(), "trust")
 
     # -- background work -------------------------------------------------------------------------------------------
 
@@ -343,7 +341,6 @@ class DemoGuide:
         options = context.app.options
         self._steer = options.steer if options.client == "demo" else ""
         self._has_ended = options.client != "demo"
-        self.read_s = READ_S
 
     def update(self) -> None:
         """Send the instruction in the second iteration of a turn; open the replay after the turn."""
@@ -360,7 +357,7 @@ class DemoGuide:
     async def _open_replay(self) -> None:
         context, ended_at = self._context, self._context.views.seq
         context.app.say("The replay of this session follows. Start typing to stay here.")
-        await asyncio.sleep(self.read_s)
+        await asyncio.sleep(READ_S)
         # Typing, an open sheet or a new event shows that the user has taken over.
         is_untouched = not context.editor.text and len(context.app.screen_stack) == 1
         if is_untouched and context.views.seq == ended_at:

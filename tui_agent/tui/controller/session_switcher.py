@@ -68,7 +68,7 @@ class SessionSwitcher:
         try:
             fault = await self._open(options)
         except BaseException:
-            self._return_unsent()
+            self._host.app.return_unsent()
             raise
         finally:
             self.under_way = False
@@ -243,9 +243,7 @@ class SessionSwitcher:
             reason = "" if failure is None else f"{failure.message} "
             suspects = _plugins_at_work(self._host.views)
             self._host.views.end_open_work()
-            self._host.panes.show(self._host.views.pop_changed())
-            self._host.panes.show_status()
-            self._host.app.header.set_views(self._host.state, self._host.views.meter.view())
+            self._host.panes.show_all()
             self._host.app.say(
                 f"The engine stopped{suspects}. {reason}The session is saved. "
                 "Send a message to open the session again, or /new to start another.",
@@ -299,7 +297,7 @@ class SessionSwitcher:
     def _say_not_open(self, fault: TuiAgentError) -> None:
         self._host.chat.remove_preview()
         self._host.start_page.expect_model("")
-        self._return_unsent()
+        self._host.app.return_unsent()
         is_locked, is_on_page = isinstance(fault, SessionLocked), False
         if self._host.session is not None or self._is_lost:
             self._host.panes.show_all()  # Also the policy, because the user may have chosen one for the other session.
@@ -311,7 +309,7 @@ class SessionSwitcher:
             text = f"{fault.message} Close it there first." if is_locked else str(fault)
             is_on_page = self._host.start_page.show_fault(text)
         if not is_on_page:
-            key = self._host.app.key_map.key_of("sessions_replay")
+            key = self._host.app.key_of("sessions_replay")
             remedy = f"Close it there first, or choose it in /sessions and press {key} to watch it."
             # The error's own hint is for the command line: it names a program to start.
             self._host.app.say(f"{fault.message} {remedy}" if is_locked else str(fault), "error")
@@ -345,11 +343,6 @@ class SessionSwitcher:
             self._host.worker(open_if_free(), "open")
 
         open_live_replay(self._host, folder, closed=stop_watching)
-
-    def _return_unsent(self) -> None:
-        waiting, self._host.app.waiting_intents = self._host.app.waiting_intents, []
-        if messages := [item for item in waiting if isinstance(item, Prompt.Submitted)]:
-            self._host.app.prompt.give_back(messages)
 
     async def _close_session(self, reason: Literal["switched", "signal", "quit"]) -> None:
         session, pump, background_fold = self._host.session, self._host.pump, self._background_fold

@@ -41,7 +41,7 @@ def configure(host: SessionHost) -> None:
     faults = [damage] if damage else []
     names = {path.stem for folder in theme_folders(app.environ) for path in folder.glob("*.toml")}
     names |= {path.stem for _, path in app.plugin_themes()}
-    if config.theme and app.first.theme.name != config.theme and not app.options.theme:
+    if config.theme and app.theme_name != config.theme and not app.options.theme:
         if config.theme in names:
             app.use_theme(config.theme)  # The first frame did not know a project's setting.
         else:
@@ -54,7 +54,7 @@ def configure(host: SessionHost) -> None:
         app.say("\n".join(faults), "warning", stays=bool(damage))
     app.editor.use_vim(on=config.vim)
     app.terminal.notifications = config.notifications
-    if not (app.prompt.policy_row.policy or app.options.session or app.options.continue_latest):
+    if not (app.shown_policy or app.options.session or app.options.continue_latest):
         app.show_policy(config.policy)
     choices: dict[str, Sequence[tuple[str, str]]] = {
         action.slash: [(option, "") for option in action.options] for action in app.actions if action.slash
@@ -65,7 +65,7 @@ def configure(host: SessionHost) -> None:
         "/model": [*((name, profile.model) for name, profile in config.models.items()), *choices["/model"]],
     }
     app.prompt.choices = choices
-    history = host.app.editor.history_of_messages
+    history = host.editor.history_of_messages
     history.path = config.data_dir / "prompts.jsonl"
     history.extend(history.load())
 
@@ -75,8 +75,8 @@ async def watch_themes(host: SessionHost) -> None:
     app = host.app
 
     def apply_theme_change(names: set[str]) -> None:
-        if app.first.theme.name in names:
-            app.use_theme(app.first.theme.name)
+        if app.theme_name in names:
+            app.use_theme(app.theme_name)
 
     folders = [*theme_folders(app.environ), *{path.parent for _, path in app.plugin_themes()}]
     await watch_theme_files(folders, apply_theme_change, asyncio.Event())
@@ -101,7 +101,7 @@ class StartPage:
     """Controls the start page: shows the page at once, and adds the results of slow checks later."""
 
     def __init__(self, host: SessionHost) -> None:
-        self._host = host
+        self._host, self._page = host, host.chat.start
         self.local: list[Server] = []
         self._facts = ""
         self._facts_folder: Path | None = None
@@ -119,10 +119,10 @@ class StartPage:
         is_session = options.session or options.continue_latest
         is_agent = config is not None and config.agent in PROGRAM_AGENTS  # it brings its own model
         if config is None or config.model or config.base_url or is_agent or is_session:
-            host.chat.start.display = False
+            self._page.display = False
             host.app.reshape()
             return
-        host.chat.start.display = True
+        self._page.display = True
         self._show(needs=True, fault="", policy=config.policy)
         self.focus()
 
@@ -158,7 +158,7 @@ class StartPage:
         now = (not self._host.has_model and not self._expected_model, fault)
         if now == self._shown_for and not force:
             return
-        self._shown_for, needed = now, self._host.chat.start.content.needs_model
+        self._shown_for, needed = now, self._page.content.needs_model
         chosen = settings or self._host.config
         self._show(needs=now[0], fault=fault, policy=chosen.policy if chosen is not None else "")
         if needed and not now[0]:
@@ -169,50 +169,49 @@ class StartPage:
 
         Return False if the transcript is visible or the error is already shown.
         """
-        chat, header = self._host.chat, self._host.app.header
+        app, page, header = self._host.app, self._page, self._host.app.header
         header.model_hint = "no session"
-        header.title_hint = clean_line(shorten_home(self._host.app.options.cwd))
+        header.title_hint = clean_line(shorten_home(app.options.cwd))
         header.show()
-        if chat.is_transcript_shown:
+        if self._host.chat.is_transcript_shown:
             return False  # The transcript stays visible; the status line shows the error.
-        if self._host.app.notice.text == fault:
-            self._host.app.hide_notice()  # The page shows it from now on.
-        was_shown = chat.start.display and chat.start.content.fault == fault
-        chat.start.display = True
+        if app.notice.text == fault:
+            app.hide_notice()  # The page shows it from now on.
+        was_shown = page.display and page.content.fault == fault
+        page.display = True
         self._shown_for = None
-        chat.start.set_content(
+        page.set_content(
             StartContent(
                 UNOPENED,
                 needs_model=True,
                 fault=fault,
                 unopened=True,
-                folder=str(self._host.app.options.cwd),
+                folder=str(app.options.cwd),
                 facts=self._facts,
                 policy=header.policy_hint,
             )
         )
-        self._host.app.reshape()
+        app.reshape()
         self.focus()
         return not was_shown
 
     def offer_watching(self) -> None:
         """Add a row to watch the locked session, read-only."""
-        start = self._host.chat.start
-        if start.content.unopened:
-            start.set_content(start.content._replace(choices=(*UNOPENED, WATCH)))
+        if self._page.content.unopened:
+            self._page.set_content(self._page.content._replace(choices=(*UNOPENED, WATCH)))
 
     @property
     def is_shown(self) -> bool:
         """True if the start page is shown in place of the transcript."""
-        return bool(self._host.chat.start.display)
+        return bool(self._page.display)
 
     def choose(self, argument: str) -> None:
         """Choose the row of the start page with the number `argument`."""
-        self._host.chat.start.choose(argument)
+        self._page.choose(argument)
 
     def focus(self) -> None:
         """Focus the start page, unless the user types or another screen covers the page."""
-        app, start = self._host.app, self._host.chat.start
+        app, start = self._host.app, self._page
         if self._host.editor.text:
             if start.has_focus:
                 self._host.editor.focus()
@@ -222,7 +221,7 @@ class StartPage:
     async def complete(self) -> None:
         """Find local model servers and facts about the folder, and add them to the start page."""
         _, self.local = await asyncio.gather(self._read_facts(), find_servers())
-        if not self._host.chat.start.content.unopened:
+        if not self._page.content.unopened:
             self.refresh(force=True)
 
     def _read_facts_again(self, has_focus: bool = True) -> None:
@@ -239,17 +238,17 @@ class StartPage:
 
         self._facts, self._has_sessions = await asyncio.to_thread(look)
         self._facts_folder = folder
-        if not self._host.chat.start.content.unopened:
+        if not self._page.content.unopened:
             self.refresh(force=True)
 
     def _show(self, *, needs: bool, fault: str, policy: str) -> None:
         host, settings = self._host, self._host.state.settings
-        choices = ready_choices(host.app.key_map.key_of("help"))
+        choices = ready_choices(host.app.key_of("help"))
         if needs:
             choices = first_choices(host.profiles, self.local, host.keys.names())
         if self._has_sessions:
             choices.append(sessions_choice(choices[-1].group))
-        host.chat.start.set_content(
+        self._page.set_content(
             StartContent(
                 choices,
                 needs_model=needs,

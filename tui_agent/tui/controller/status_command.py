@@ -27,7 +27,7 @@ class StatusCommand:
     """Runs the user's command after changes of the session, and shows its output in the status line."""
 
     def __init__(self, host: SessionHost) -> None:
-        self._host = host
+        self._host, self._app = host, host.app
         self._newest: tuple[str, str] = ("", "")
         """The user's command, and its input: the session's newest facts as JSON."""
         self._is_running = False
@@ -46,13 +46,13 @@ class StatusCommand:
             self._host.worker(self._follow(), "the status command")
 
     def _facts(self) -> dict[str, JsonValue]:
-        state, meter, status = self._host.state, self._host.views.meter.view(), self._host.app.status.view
+        state, meter, status = self._host.state, self._host.views.meter.view(), self._app.status.view
         settings = state.settings
         return {
-            "session": self._host.app.session_id,
+            "session": self._app.session_id,
             "title": state.title,
             "workspace": state.workspace,
-            "branch": self._host.app.header.branch,
+            "branch": self._app.header.branch,
             "model": settings.model.model if settings is not None else "",
             "policy": settings.policy if settings is not None else "",
             "state": status.word,
@@ -68,11 +68,11 @@ class StatusCommand:
         try:
             while done != self._newest:
                 done = command, facts = self._newest
-                folder, environ = Path(self._host.work_folder), self._host.app.environ
+                folder, environ = Path(self._host.work_folder), self._app.environ
                 text, fault = await run_status_command(command, facts, folder, environ)
-                self._host.app.status.set_own_text(clean_line(text).strip())
+                self._app.status.set_own_text(clean_line(text).strip())
                 if fault and fault != self._fault:
-                    self._host.app.say(f"[status] command: {fault}", "warning")
+                    self._app.say(f"[status] command: {fault}", "warning")
                 self._fault = fault
                 await asyncio.sleep(PAUSE_S)
         finally:

@@ -12,7 +12,7 @@ from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.lists import LinePane
 from tui_agent.tui.widgets.rows import Part, Pen, cells
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # loaded after the first paint
     from tui_agent.protocol.settings import UserPolicy
 
 ROLES: dict[str, Role] = {"plan": "success", "ask": "accent", "accept-edits": "warning", "bypass": "error"}

@@ -44,6 +44,8 @@ class PasteArea(TextArea, inherit_css=False):
         self.attached_chars = 0
         """The number of characters that the mentioned files and folders add to the message."""
         self.pasted = PastedSpans()
+        self.drafts_of_sent: dict[str, str] = {}
+        """Maps a sent text to its draft, for messages with pastes or pictures."""
         self._is_pasting = False
         """True while pasted text is inserted."""
         super().__init__(

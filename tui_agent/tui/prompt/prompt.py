@@ -104,8 +104,6 @@ class Prompt(Vertical):
         self.choices: Mapping[str, Sequence[tuple[str, str]]] = {}
         self.arguments = ArgumentCompletion()
         self.running = False
-        self.drafts_of_sent: dict[str, str] = {}
-        """Maps a sent text to its draft, for messages with pastes or pictures."""
         self._words = ""
         self._waits_for = ""
         self.answers_question = False

@@ -12,7 +12,7 @@ from tui_agent.tui.widgets.keymap import key_map_of
 from tui_agent.tui.widgets.lists import Intent, LinePane
 from tui_agent.tui.widgets.rows import Part, cells, cut_parts
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # loaded after the first paint
     from tui_agent.protocol.base import RequestId
 
 MAX_ROWS: Final = 3
@@ -31,6 +31,10 @@ class QueueRows(LinePane):
     queued_after: "tuple[RequestId, ...] | None" = None
     """Ids of the messages that were ahead of the edited message in the queue. None if the message was not in the queue."""
     _is_taken: bool = False
+
+    def on_mount(self) -> None:
+        # The queue's keys work only while the editor has the focus.
+        self.watch(self.screen, "focused", self.show, init=False)
 
     @property
     def rows_wanted(self) -> int:

@@ -177,7 +177,7 @@ def draw_span(facts: Facts, span: Span, view: TraceView, context: AppContext) ->
         for piece in wrap(output, width - 5)[-OUTPUT_ROWS:]:
             facts.line([(f" {piece.ljust(width - 5)} ", sunk)])
     facts.gap()
-    key = (context.app.key_map.key_of("json"), facts.style("accent", bold=True))
+    key = (context.app.key_of("json"), facts.style("accent", bold=True))
     words = (" its events as JSON", facts.style("t2"))
     facts.line([(text, with_intent(style, "json")) for text, style in (key, words)])
 
