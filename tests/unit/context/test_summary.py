@@ -115,6 +115,20 @@ def test_a_changed_files_reason_is_the_text_before_its_edit_and_not_of_a_later_r
     assert "## Files read\n- io.py: read_file 1× (See io.)" in text
 
 
+def test_files_that_do_not_exist_any_more_are_left_out_or_marked_as_deleted() -> None:
+    held = [*with_path("write_file", "made.py", 0), *with_path("edit_file", "src/old.py", 1)]
+    held += [*with_path("read_file", "seen.py", 2), *with_path("read_file", "src/notes.md", 3, "I look.")]
+    changed = ("src/old.py", "moved.py", "src/notes.md")
+    removed = {"made.py": True, "src/old.py": False, "seen.py": False}
+    facts = Facts(held, (), (), (), (), 0, changed=changed, removed=removed)
+    text = build_summary(facts, "", 4_000, 2_000, text_preview).text
+    told = "## Changed files\n- moved.py\n- src/old.py (deleted): edit_file 1×\n- src/notes.md\n"
+    assert told in text and "made.py" not in text
+    assert "## Files read\n- seen.py (deleted): read_file 1×" in text
+    block = next(block for block in fact_blocks(facts, text_preview) if block.title == "Changed files")
+    assert block.fit(50).text == "- moved.py\n- src/: old.py (deleted), notes.md"
+
+
 def test_a_long_pasted_message_is_shortened_even_if_there_is_room_unless_it_is_the_task_or_pinned() -> None:
     log = "Why?\n" + "\n".join(
         f"12:00:{number:02} service part {number} started: ok" for number in range(120)

@@ -245,6 +245,17 @@ def test_what_is_known_of_a_file_is_what_was_read_or_written_by_the_agent() -> N
     assert fold.fold.view().explored_paths == ("a",)
 
 
+def test_a_removed_file_is_known_until_it_exists_again_and_so_is_who_created_it() -> None:
+    fold = opened()
+    fold.tell(file_changed("made", None, "1"), file_changed("made", "1", None, author="command"))
+    fold.tell(file_changed("old", "1", "2"), file_changed("old", "2", None))
+    fold.tell(file_changed("own", None, "1"), file_changed("own", "1", None, author="human"))
+    fold.tell(file_changed("theirs", "1", None, author="human"))
+    assert fold.fold.view().removed_paths == {"made": True, "old": False, "own": True, "theirs": False}
+    fold.tell(file_changed("made", None, "3"), file_changed("old", None, "3", author="human"))
+    assert fold.fold.view().removed_paths == {"own": True, "theirs": False}
+
+
 def test_three_equal_calls_in_a_row_are_almost_stuck() -> None:
     fold = opened()
     for number in range(3):

@@ -3,7 +3,8 @@
 Invariant: all texts come from the log, and only the approved plan was written by a model.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import field
 from functools import partial
 from itertools import accumulate
 from typing import Final
@@ -77,6 +78,8 @@ class Facts:
     """The newest approved plan."""
     changed: Sequence[str] = ()
     """Files that were changed in the whole session, newest last."""
+    removed: Mapping[str, bool] = field(default_factory=dict)
+    """Maps each file that was removed and does not exist now to True if the session had created it."""
 
 
 def fact_blocks(facts: Facts, text: Text) -> list[SummaryBlock]:
@@ -352,18 +355,23 @@ def _failed_tests(facts: Facts, calls: dict[CallId, ToolCallPart], text: Text) -
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    path: str
+    """A file in a summary. `name`: its path, marked if the file was deleted. `counts`: the calls that used it."""
+
+    name: str
     counts: str
     why: str
 
     @property
     def line(self) -> str:
         counts = f": {self.counts}" if self.counts else ""
-        return f"- {self.path}{counts}{f' ({self.why})' if self.why else ''}"
+        return f"- {self.name}{counts}{f' ({self.why})' if self.why else ''}"
 
 
 def _file_blocks(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[SummaryBlock, SummaryBlock]:
-    """Return two blocks: the changed files, and the files that were only read, newest last."""
+    """Return two blocks: the changed files, and the files that were only read, newest last.
+
+    A file that was created and removed again is in neither: the model would try to read or repair it.
+    """
     ok = successful_calls(facts.originals)
     texts_by_call = _texts_before_calls(facts.originals)
     sizes = accumulate(len(path.encode("utf-8", "replace")) + 1 for path in reversed(facts.changed))
@@ -386,10 +394,20 @@ def _file_blocks(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[Summa
                 reason[path] = texts_by_call.get(call) or reason.get(path, "")
     changed, read, known = list[_File](), list[_File](), frozenset(facts.changed)
     for path, counts in calls_by_file.items():
-        counts_text = ", ".join(f"{name} {count}×" for name, count in counts.items())
-        is_changed = path in edited or path in known
-        if is_changed or READS in counts:  # The path of another call may be a folder.
-            (changed if is_changed else read).append(_File(path, counts_text, reason.get(path, "")))
+        if facts.removed.get(path):
+            continue
+        name = f"{path} (deleted)" if path in facts.removed else path
+        if path in known and path not in edited:
+            # A command or a delegate changed the file. The calls in `counts` only read it.
+            changed.append(_File(name, "", ""))
+            continue
+        file = _File(
+            name, ", ".join(f"{tool} {count}×" for tool, count in counts.items()), reason.get(path, "")
+        )
+        if path in edited:
+            changed.append(file)
+        elif READS in counts:  # The path of another call may be a folder.
+            read.append(file)
     return (
         _file_block(
             "Changed files",
@@ -416,13 +434,13 @@ def _file_block(
 def _fit_files(files: Sequence[_File], full_text: str, first: str, lasts: bool, room: int) -> FittedText:
     """Return the longest list that fits into `room`: files with counts, files by folder, or only the newest files."""
     with_counts = "\n".join(
-        f"- {file.path}: {file.counts}" if file.counts else f"- {file.path}" for file in files
+        f"- {file.name}: {file.counts}" if file.counts else f"- {file.name}" for file in files
     )
     folders = _list_by_folder(files)
     for form in (first + with_counts, first + folders):
         if len(form) <= room:
             return FittedText(form)
-    lines = [f"- {file.path}" for file in files]
+    lines = [f"- {file.name}" for file in files]
     fitting = min(len(files), max(1, count_fitting(lines[::-1], room - _NOTE_CHARS)))
     omitted = len(files) - fitting
     note = f"{LEFT_OUT_PREFIX}{omitted} older{f'; read_file {artifact_id(full_text)}' if lasts else ''})"
@@ -432,7 +450,7 @@ def _fit_files(files: Sequence[_File], full_text: str, first: str, lasts: bool, 
 def _list_by_folder(files: Sequence[_File]) -> str:
     folders: dict[str, list[str]] = {}
     for file in files:
-        folder, _, name = file.path.rpartition("/")
+        folder, _, name = file.name.rpartition("/")
         folders.setdefault(folder, []).append(name)
     return "\n".join(
         f"- {folder}/: {', '.join(names)}" if folder else f"- {', '.join(names)}"

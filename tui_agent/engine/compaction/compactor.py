@@ -383,6 +383,7 @@ class Compactor:
             replies=tuple(fold.removed.replies),
             plan=fold.removed.plan,
             changed=state.written_paths if self._agent == MAIN_AGENT else (),
+            removed=state.removed_paths,
         )
 
     def _report_failures(self) -> None:

@@ -49,7 +49,7 @@ _VALUE_LISTS = ("queue", "open_calls", "delegates", "permissions", "jobs", "ques
 """Names of the fields that are a dict in `Draft`, and a tuple of its values in the view."""
 _KEY_LISTS = ("open_requests", "granted_rules", "explored_paths", "written_paths")
 """Names of the fields that are a dict in `Draft`, and a tuple of its keys in the view."""
-_DICTS = ("read_files", "artifacts", "extra", "uncheckpointed")
+_DICTS = ("read_files", "artifacts", "extra", "uncheckpointed", "removed_paths")
 _PLAIN_FIELDS = tuple(
     field.name
     for field in fields(SessionStateView)

@@ -195,6 +195,11 @@ def _on_file_changed(draft: Draft, ev: Envelope, payload: FileChanged) -> None:
     earlier = draft.uncheckpointed.get(payload.path)
     by_session = payload.author != "human" or (earlier is not None and earlier.by_session)
     draft.uncheckpointed[payload.path] = UncheckpointedChange(payload, ev.time, by_session)
+    # A file that is too large for a checkpoint has no digest either, but it has a mode.
+    if payload.disk_sha256_after is None and payload.mode is None:
+        draft.removed_paths[payload.path] = draft.written_paths.get(payload.path, False)
+    else:
+        draft.removed_paths.pop(payload.path, None)
     if payload.author != "human":
         created_by_session = draft.written_paths.pop(payload.path, payload.disk_sha256_before is None)
         if not created_by_session or payload.disk_sha256_after is not None:

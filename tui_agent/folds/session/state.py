@@ -109,6 +109,8 @@ class Draft:
     uncheckpointed: dict[str, UncheckpointedChange] = field(default_factory=dict)
     written_paths: dict[str, bool] = field(default_factory=dict)
     """Maps each file changed by agents or their commands to True if an agent created it. The newest file comes last."""
+    removed_paths: dict[str, bool] = field(default_factory=dict)
+    """Maps each removed file that does not exist now to True if agents or their commands had created it."""
     crash_time: float | None = None
     last_event_time: float = 0.0
     """Time of the newest event, in seconds since the epoch. Events that repair the log are ignored."""

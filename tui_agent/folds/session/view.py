@@ -239,6 +239,8 @@ class SessionStateView:
     """Maps each file that changed after the newest checkpoint to its newest change."""
     written_paths: tuple[str, ...] = ()
     """Every file that agents and their commands changed in this session, newest last."""
+    removed_paths: dict[str, bool] = field(default_factory=dict)
+    """Maps each removed file that does not exist now to True if agents or their commands had created it."""
     crash_time: float | None = None
     """Approximate time of a crash: the time of the last event before the crash.
 
