@@ -6,6 +6,8 @@ import pytest
 
 from tests.engine.harness import Bench, say
 from tests.engine.test_rewind import files, go, shell, told, turn, write
+from tui_agent.folds.base import fold
+from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.commands import PlanRevert, Redo, RevertHunk, RunUserShell, SubmitPrompt, Undo
 from tui_agent.protocol.events.files import (
@@ -265,3 +267,39 @@ async def test_no_hunk_is_reverted_while_a_turn_runs(tmp_path: Path) -> None:
         assert await reject(bench, command) == (
             "A turn is running. You can undo or redo afterwards.", "Stop it or wait.",
         )  # fmt: skip
+
+
+async def test_a_hunk_with_lines_of_the_user_between_two_turns_is_refused(tmp_path: Path) -> None:
+    answers = (write("b.txt", "a\\nb\\n"), say("A."), shell("sed -i s/b/bb/ b.txt"), say("B."))
+    file = tmp_path / "workspace" / "b.txt"
+    async with told(tmp_path, *answers) as bench:
+        await turn(bench, "create it")
+        file.write_text("a\nb\nmine\n")
+        await turn(bench, "change it")
+        (changed,) = fold(FilesChanged(), bench.events).files
+        command = RevertHunk(path="b.txt", before=changed.before, after=changed.after, hunk=0)
+        assert await reject(bench, command) == (
+            "You or another session changed lines of this change to b.txt too.",
+            "Nothing was reverted. Edit the lines by hand, or restore the file with /rewind, files only.",
+        )
+        assert file.read_text() == "a\nbb\nmine\n"
+        assert not bench.of(SessionHeadMoved)
+
+
+async def test_a_hunk_of_the_agent_is_reverted_in_a_file_that_the_user_changed_elsewhere(
+    tmp_path: Path,
+) -> None:
+    answers = (rewrite(NEW), say("A."), shell("echo more >> a.txt"), say("B."))
+    async with told(tmp_path, *answers) as bench:
+        await begin(bench, tmp_path)
+        mine = NEW.replace("line 12\n", "mine\n")
+        place(tmp_path).write_text(mine)
+        await turn(bench, "add a line")
+        (changed,) = fold(FilesChanged(), bench.events).files
+        first, user, _ = (
+            RevertHunk(path="a.txt", before=changed.before, after=changed.after, hunk=hunk)
+            for hunk in range(3)
+        )
+        assert (await reject(bench, user))[0].startswith("You or another session changed lines")
+        await go(bench, first)
+        assert place(tmp_path).read_text() == mine.replace("LINE 3", "line 3") + "more\n"

@@ -147,3 +147,25 @@ async def test_a_file_that_you_undid_outside_is_not_counted_and_shows_no_change(
         await driven.press("escape")
         sheet = await show(driven)
         assert sheet.right.startswith("3 files") and driven.text().count("no longer changed") == 1
+
+
+async def test_a_change_with_your_lines_is_marked_and_not_reverted(tmp_path: Path) -> None:
+    """Your lines are recorded between two changes by the agent."""
+    async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:
+        session = driven.session
+        versions = [b"a\nb\n", b"a\nb\nmine\n", b"a\nbb\nmine\n"]
+        turn(driven, 1, change(session, "a.txt", None, versions[0]))
+        by_you = change(session, "a.txt", versions[0], versions[1], "human")
+        turn(driven, 2, by_you, change(session, "a.txt", versions[1], versions[2], "command"))
+        await driven.settle()
+        sheet = await show(driven)
+        assert re.search(r"a\.txt +\+3 +created +also changed by you", driven.text())
+        assert "R revert it" not in driven.text()
+        await driven.press("r")
+        assert driven.app.screen is sheet
+        text = " ".join(driven.text().split())
+        assert "You or another session changed lines of this change too, so it is not reverted." in text
+        assert session.submitted == []
+        await driven.press("escape")
+        await show(driven, "turn 2")
+        assert "also changed by you" not in driven.text() and "R revert it" in driven.text()

@@ -11,9 +11,10 @@ from anyio import to_thread
 
 from tui_agent.errors import BlobNotFound, UsageError
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.folds.comparison.hunk_authors import find_shared_hunks
 from tui_agent.folds.comparison.net_changes import diff_contents
 from tui_agent.folds.session.branches import BranchesView, is_on_branch, last_shared, stretches
-from tui_agent.folds.session.changed_files import ChangedFile
+from tui_agent.folds.session.changed_files import ChangedFile, unchanged_file
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.text.line_diff import first_line, hunk_sides, revert_hunk, split_hunks
 from tui_agent.folds.text.plain_text import decode_text, encode_text
@@ -28,8 +29,11 @@ _INEXACT = (PLACEHOLDER_START, "\ufffd")
 """Texts that mark a line as not stored exactly (a secret, or bytes that cannot be decoded)."""
 
 
-def find_hunk(blobs: Blobs, command: RevertHunk) -> str:
-    """Return the text of the hunk that `command` selects. Raise `UsageError` if the hunk cannot be reverted."""
+def find_hunk(blobs: Blobs, command: RevertHunk, records: Iterable[Record]) -> str:
+    """Return the text of the hunk that `command` selects. Raise `UsageError` if the hunk cannot be reverted.
+
+    `records`: the records of the current branch. A hunk with changes that the session did not make is not reverted.
+    """
 
     def read(digest: str) -> bytes | None:
         try:
@@ -46,7 +50,29 @@ def find_hunk(blobs: Blobs, command: RevertHunk) -> str:
     hunk = hunks[command.hunk]
     if _is_inexact(hunk_sides(hunk)[0]):
         raise _inexact_error(command.path)
+    recorded = _find_recorded_file(records, command)
+    shared_hunks = find_shared_hunks(recorded, diff.text, read) if diff and recorded else frozenset[int]()
+    if command.hunk in shared_hunks:
+        raise UsageError(
+            f"You or another session changed lines of this change to {command.path} too.",
+            hint="Nothing was reverted. Edit the lines by hand, or restore the file with /rewind, files only.",
+        )
     return hunk
+
+
+def _find_recorded_file(records: Iterable[Record], command: RevertHunk) -> ChangedFile | None:
+    """Return the file with the changes that lead from `command.before` to `command.after`."""
+    file = recorded = None
+    for record in records:
+        change = record.payload
+        if not isinstance(change, FileChanged) or change.path != command.path:
+            continue
+        if file is None and change.before == command.before and change.first_author != "human":
+            file = unchanged_file(change)
+        if file is not None:
+            file = file.with_change(change, record.seq)
+            recorded = file if change.after == command.after else recorded
+    return recorded
 
 
 def _is_inexact(lines: Iterable[str]) -> bool:

@@ -246,7 +246,8 @@ class Rewind:
         store, recorder = self._checkpointing.store, self._recorder
         if store is None:
             raise UsageError(f"{command.path} cannot be reverted: {self._checkpointing.unavailable_reason}")
-        hunk = await to_thread.run_sync(find_hunk, self._blobs, command)
+        records = recorder.records_after(-1)
+        hunk = await to_thread.run_sync(find_hunk, self._blobs, command, records)
         close_calls(recorder, why=TURN_ENDED_FIRST)
         await self._checkpointing.checkpoint_workspace()
         previous_commit = recorder.state.commit

@@ -62,6 +62,13 @@ def format_files(count: int, folders: Sequence[FolderFiles]) -> str:
     return " and ".join(filter(None, (own, format_folders(folders))))
 
 
+class ContentChange(NamedTuple):
+    """A change of a file's stored content. The fields are digests of blobs (None: no file)."""
+
+    before: str | None
+    after: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
     """A file that the session changed `changes` times.
@@ -73,6 +80,7 @@ class ChangedFile:
       newest change.
     - `mode_changed`: True if the file's permissions changed.
     - `hidden_changes`: lines whose hidden values changed, as in `file.changed`.
+    - `user_changes`: the changes that the session did not make, in order. Successive ones are joined.
     """
 
     path: str
@@ -87,6 +95,7 @@ class ChangedFile:
     mode_changed: bool = False
     changes: int = 0
     hidden_changes: tuple[int, ...] = ()
+    user_changes: tuple[ContentChange, ...] = ()
 
     @property
     def only_mode_changed(self) -> bool:
@@ -116,7 +125,15 @@ class ChangedFile:
             mode_changed=self.mode_changed or change.is_mode_only,
             changes=self.changes + 1,
             hidden_changes=tuple(sorted({*self.hidden_changes, *change.hidden_changes})),
+            user_changes=self._add_user_change(change) if author == "human" else self.user_changes,
         )
+
+    def _add_user_change(self, change: FileChanged) -> tuple[ContentChange, ...]:
+        """Return `user_changes` with one more change."""
+        known, before = self.user_changes, change.before
+        if known and known[-1].after == before == self.after:
+            known, before = known[:-1], known[-1].before
+        return (*known, ContentChange(before, change.after))
 
 
 def unchanged_file(change: FileChanged) -> ChangedFile:

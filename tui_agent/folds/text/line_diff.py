@@ -18,7 +18,7 @@ CONTEXT_LINES = 3
 EXACT_LIMIT = 1_000_000
 """Maximum product of both texts' line counts for an exact comparison."""
 NO_NEWLINE = "\\ No newline at end of file"
-_HUNK_HEAD: Final = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@$", re.MULTILINE)
+_HUNK_HEAD: Final = re.compile(r"^@@ -(?P<old>\d+)(?:,\d+)? \+(?P<new>\d+)(?:,\d+)? @@$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ def split_hunks(diff: str) -> list[str]:
 def first_line(hunk: str) -> int:
     """Return the number of the hunk's first line in the newer text, counted from 1."""
     head = _HUNK_HEAD.match(hunk)
-    return max(1, int(head[1])) if head else 1
+    return max(1, int(head["new"])) if head else 1
 
 
 def hunk_sides(hunk: str) -> tuple[list[str], list[str]]:
@@ -221,6 +221,24 @@ def hunk_sides(hunk: str) -> tuple[list[str], list[str]]:
         for side in last:
             side.append(line[1:])
     return sides
+
+
+def changed_indexes(hunk: str) -> tuple[set[int], set[int]]:
+    """Return the indexes of the hunk's removed lines in the older text, and of its added lines in the newer text."""
+    head = _HUNK_HEAD.match(hunk)
+    removed, added = set[int](), set[int]()
+    if head is None:
+        return removed, added
+    old, new = (max(0, int(head[side]) - 1) for side in ("old", "new"))
+    for line in hunk.removesuffix("\n").split("\n")[1:]:
+        if line == NO_NEWLINE:
+            continue
+        if line[:1] == "-":
+            removed.add(old)
+        elif line[:1] == "+":
+            added.add(new)
+        old, new = old + (line[:1] != "+"), new + (line[:1] != "-")
+    return removed, added
 
 
 def drop_line_end_returns(diff: str) -> str:

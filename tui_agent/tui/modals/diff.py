@@ -11,6 +11,7 @@ from textual.strip import Strip
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChangedView, format_folders
 from tui_agent.folds.text.line_diff import LineDiff, count_line_changes, first_line, hunk_sides, split_hunks
 from tui_agent.folds.transcript.entries import NoticeEntry
+from tui_agent.ports.checkpoint import CHANGED_BY_YOU
 from tui_agent.protocol.commands import RevertHunk
 from tui_agent.protocol.events.session import RevertedHunk
 from tui_agent.protocol.unicode_text import format_count
@@ -34,6 +35,10 @@ DISK_CHANGE_LABELS: Final[Mapping[DiskChange, str]] = {
     "undone": "no longer changed",
 }
 _UNDONE_NOTE: Final = "the file is as it was before the session"
+SHARED_HUNK_NOTE: Final = (
+    "You or another session changed lines of this change too, so it is not reverted. "
+    "Edit the lines by hand, or restore the file with /rewind, files only."
+)
 _STILL_READING: Final = "This change is still loading. Try again in a moment."
 ReadFiles: TypeAlias = Callable[[], Awaitable[FilesChangedView]]
 
@@ -55,6 +60,8 @@ class DiffSheet(Viewer):
         self._first = 0
         """Index of the first drawn file."""
         self._comparisons: dict[str, tuple[LineDiff | None, str]] = {}
+        self._shared_hunks: dict[str, frozenset[int]] = {}
+        """Maps a path to the indexes of the hunks that contain changes by the user or another session."""
         self._hunks: dict[tuple[str, int], list[list[Strip]]] = {}
         """Maps (path, width in cells) to the rows of each hunk."""
         self._selection = ChangeSelection()
@@ -90,6 +97,7 @@ class DiffSheet(Viewer):
             selection.select(paths[min(position, len(paths) - 1)] if paths else "")
         self._first = FILES_AT_ONCE * (paths.index(selection.path) // FILES_AT_ONCE) if paths else 0
         self._comparisons.clear()
+        self._shared_hunks.clear()
         self._hunks.clear()
         await self._compare()
 
@@ -105,7 +113,11 @@ class DiffSheet(Viewer):
     async def _compare(self) -> None:
         for file in self._page:
             if file.path not in self._comparisons:
-                self._comparisons[file.path] = await self._session.reader.compare(file)
+                comparison = await self._session.reader.compare(file)
+                if file.user_changes and comparison[0] is not None:
+                    shared_hunks = await self._session.reader.find_shared_hunks(file, comparison[0])
+                    self._shared_hunks[file.path] = shared_hunks
+                self._comparisons[file.path] = comparison
                 if self._message[0] == _STILL_READING:
                     self._message = "", "t2"
         self._show_comparisons()
@@ -225,7 +237,9 @@ class DiffSheet(Viewer):
     def _draw_file(self, facts: Facts, file: ChangedFile) -> Iterator[Stop]:
         first_row, comparison = len(facts.rows), self._comparison_of(file.path)
         kind = "  created" if file.before is None else "  removed" if file.after is None else ""
-        if disk_change := self._disk_changes.get(file.path):
+        if self._shared_hunks.get(file.path):
+            kind += f"  {CHANGED_BY_YOU}"
+        elif disk_change := self._disk_changes.get(file.path):
             kind += f"  {DISK_CHANGE_LABELS[disk_change]}"
         path = fit_path(
             clean_line(file.path), facts.room - 15 - max(9, len(kind)), facts.looks.symbols.ellipsis
@@ -276,6 +290,7 @@ class DiffSheet(Viewer):
             "diff_revert": file is not None
             and hunks > 0
             and _identify(file, hunk) not in self._reverted
+            and hunk not in self._shared_hunks.get(path, ())
             and not self._session.is_running,
             "view_scroll": True,
             "view_copy": bool(self.plain),
@@ -343,6 +358,8 @@ class DiffSheet(Viewer):
             self._say("This change is already reverted.")
         elif comparison is None:
             self._say(_STILL_READING)
+        elif number in self._shared_hunks.get(file.path, ()):
+            self._say(SHARED_HUNK_NOTE)
         elif diff is None or number < 0:
             self._say(f"Changes to {file.path} cannot be reverted one by one.")
         else:
