@@ -44,7 +44,7 @@ async def test_an_undo_names_files_outside_deleted_files_and_stashes(tmp_path: P
     for key, value in (("user.name", "Ada"), ("user.email", "ada@example.org")):
         git(root, "config", key, value)
     git(root, "add", ".")
-    git(root, "commit", "-qm", "First")
+    git(root, "commit", "-qm", "First", time="1700000000 +0000")  # before the session, to the second
     (root / "a.txt").write_text("mine\n")
     answers = [
         write_to(other / "one.txt"),

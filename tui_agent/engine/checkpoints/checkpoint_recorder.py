@@ -323,7 +323,10 @@ class CheckpointRecorder:
         await self._store.aclose()
         if unattended and self._is_open and self._has_changes:
             with anyio.move_on_after(FINAL_MAINTENANCE_S), self._reporting_faults():
-                await self._store.run_maintenance()
+                async with (
+                    self._guard
+                ):  # stopped maintenance may still be ending, and would make this do nothing
+                    await self._store.run_maintenance()
 
     # -- call only while holding the guard ---------------------------------------------------------------------------
 
