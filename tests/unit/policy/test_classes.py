@@ -15,7 +15,8 @@ KINDS = {
     "network": ["nslookup x", "dig x", "gh pr view 1"],
     "arbitrary": ["./x", "frobnicate", "PAGER=x git log", "git -c a.b=c log", "vim a", "env", "bash x.sh", "docker exec a b", "ssh h",
                   "tar xf a.tar", "systemctl restart x", "usermod x", "pip install x"],
-    "destructive": ["rm a", "git clean -fd", "git stash drop", "kill 1", "docker rm a", "cargo clean", "shred a", "xargs rm",
+    "ends-processes": ["kill 1", "killall node", "pkill -f serve", "foo; kill 1"],
+    "destructive": ["rm a", "git clean -fd", "git stash drop", "docker rm a", "cargo clean", "shred a", "xargs rm",
                     "find src -name a -delete", "foo; rm a"],
     "privilege": ["su", "doas ls", "sudo rm a"],
 }  # fmt: skip

@@ -19,6 +19,7 @@ class Effect(StrEnum):
     WRITES = "writes"
     DELETES = "deletes"
     MOVES_WORK_AWAY = "moves work away"
+    ENDS_PROCESSES = "ends processes"
     RUNS = "runs"
     CONNECTS = "connects"
     ACTS_AS_OTHER = "acts as another user"
@@ -51,6 +52,7 @@ Meaning: TypeAlias = Literal[
     "exclude folder",  # a name pattern: matching folders are skipped with everything below them, but no files
     "file list",  # a file with the names of further files to read
     "host",  # a host or an address to connect to
+    "process",  # a process that is ended; a background job of the same line needs no approval
     "program",  # the name of a program that is looked up, not run
     "variable",  # the name of a variable, which is shown
     "shell variable",  # the name of a shell variable that is set or unset

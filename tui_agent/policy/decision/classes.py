@@ -17,15 +17,17 @@ READ_ONLY = "read-only"
 WORKSPACE = "workspace"
 NETWORK = "network"
 ARBITRARY = "arbitrary"
+ENDS_PROCESSES = "ends-processes"
 DESTRUCTIVE = "destructive"
 PRIVILEGE = "privilege"
-CLASSES = (READ_ONLY, WORKSPACE, NETWORK, ARBITRARY, DESTRUCTIVE, PRIVILEGE)
+CLASSES = (READ_ONLY, WORKSPACE, NETWORK, ARBITRARY, ENDS_PROCESSES, DESTRUCTIVE, PRIVILEGE)
 """All classes of commands, from the least to the most serious."""
 CLASS_DESCRIPTIONS = {
     READ_ONLY: "only reads",
     WORKSPACE: "changes files or runs code of the workspace",
     NETWORK: "uses the network",
     ARBITRARY: "may do anything",
+    ENDS_PROCESSES: "ends processes",
     DESTRUCTIVE: "deletes files",
     PRIVILEGE: "acts as another user",
 }
@@ -36,6 +38,7 @@ _OF_EFFECT = {
     Effect.WRITES: WORKSPACE,
     Effect.RUNS: WORKSPACE,
     Effect.CONNECTS: NETWORK,
+    Effect.ENDS_PROCESSES: ENDS_PROCESSES,
     Effect.DELETES: DESTRUCTIVE,
     Effect.MOVES_WORK_AWAY: DESTRUCTIVE,
     Effect.ACTS_AS_OTHER: PRIVILEGE,

@@ -40,7 +40,7 @@ _NO_HOST = "host not known"
 _BLANKS = re.compile(r"[ \t\n]++")
 """Matches blanks in a shell command."""
 # Other space characters are part of a word and must stay visible.
-_SERIOUS = frozenset({classes.DESTRUCTIVE, classes.PRIVILEGE})
+_SERIOUS = frozenset({classes.ENDS_PROCESSES, classes.DESTRUCTIVE, classes.PRIVILEGE})
 _MAX_ROWS_CHARS = 12_000
 """Maximum length of all rows together, in characters: they are part of one event in the log."""
 _STARTS_NEXT = CommandEffect(verb="starts", target="the command below")
@@ -101,7 +101,7 @@ def _explain_command(effect: RunEffect, title: str, command: CommandReport) -> I
 
 def _rest(left: Sequence[CommandEffects]) -> CommandEffects:
     named = classes.sort_classes({name for row in left for name in row.classes})
-    word = "deletes" if _SERIOUS.intersection(named) else "may do"
+    word = "deletes" if classes.DESTRUCTIVE in named else "may do"
     effect = CommandEffect(verb=word, target="more (see the full command above)", risky=True)
     return CommandEffects(command=f"{len(left)} more", classes=named, effects=(effect,))
 

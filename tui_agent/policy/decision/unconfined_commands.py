@@ -30,7 +30,7 @@ _SHELL_ONLY: Final = frozenset({"export", "set"})
 """Shell builtins that no other program can start: in `npm set`, the word is a subcommand of npm."""
 _OPEN: Final = frozenset({"program", "option", "operand", "language", "limit"})
 """Kinds of doubts that leave the meaning of a command's words unknown."""
-_PROSE_EFFECTS: Final = frozenset({Effect.DELETES, Effect.ACTS_AS_OTHER})
+_PROSE_EFFECTS: Final = frozenset({Effect.DELETES, Effect.ENDS_PROCESSES, Effect.ACTS_AS_OTHER})
 """Effects that are reported even for a quoted text that may be just prose."""
 _CUTS = re.compile(r"[=:]+")
 OUTSIDE_RISK: Final = "The command runs outside the sandbox."
@@ -105,8 +105,9 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
         effects = inside.effects & (_PROSE_EFFECTS if prose else BEYOND_SANDBOX)
         if effects:
             return f"it may run {inside.name}, which {effect_words()[min(effects)].warning}"
-    # A command that is known to delete needs approval for that effect. Others are searched for such words.
-    word = "" if Effect.DELETES in command.effects else _deleting_word(command, words, line)
+    # A command that is known to delete or to end processes needs approval for that effect. Others are searched for such
+    # words.
+    word = "" if command.effects & {Effect.DELETES, Effect.ENDS_PROCESSES} else _deleting_word(command, words, line)
     if word:
         return f'it contains "{word}", so it may delete something'
     word = _listed_word(words[1:], "endless") if runs else ""

@@ -36,6 +36,7 @@ class Value:
     - `content`: the text is always a number, a hash, or a git revision. It has no blanks, and no colon if `text` has none.
     - `one_word`: the text is at most one word, even where bash splits it.
     - `ends_in_number`: the text is a certain beginning and then a number or nothing (`-j$N`).
+    - `background_job`: the text is always the process ID of a background job of the shell (`$!`), or empty.
     - `shows`: environment variables whose values the text can contain.
     """
 
@@ -53,6 +54,7 @@ class Value:
     content: Literal["", "number", "hash", "revision"] = ""
     one_word: bool = False
     ends_in_number: bool = False
+    background_job: bool = False
     shows: tuple[str, ...] = ()
 
     @property

@@ -32,6 +32,8 @@ _VENV_PROGRAM: Final = re.compile(r"(?:(?!~|\.\./)[^/]+/)*\.?venv/bin/(?:python[
 """Matches the path of a program in a virtual environment of the workspace."""
 UNKNOWN_INPUT: Final = unknown_value("")
 _ONE_NAME: Final = re.compile(r"[\w./@:+-]+\n?")
+_JOB: Final = re.compile(r"%(\d*|[%+-])")
+"""Matches the shell's name of a background job, such as `%1`."""
 _FILE_NAME: Final = re.compile(r"\w[\w.-]*")
 _PLAIN: Final = re.compile(r"[^- ][^ ]*", re.DOTALL)
 """Matches a word that can be the name of a subcommand."""
@@ -268,6 +270,13 @@ def _use_operands(draft: Draft, call: ParsedCall, operands: Operands) -> None:
     default = call.entry.program.default_operand
     if operands.missing not in (None, "command") and default:
         draft.use(operands.missing, known_value(default))
+    processes = [value for meaning, value in operands.used if meaning == "process"]
+    if processes and not draft.doubts and all(map(_is_background_job, processes)):
+        draft.effects.discard(Effect.ENDS_PROCESSES)
+
+
+def _is_background_job(value: Value) -> bool:
+    return value.background_job or _JOB.fullmatch(value.known or "") is not None
 
 
 def _use_scripts(draft: Draft, call: ParsedCall, operands: Operands, stdin: Value) -> None:

@@ -131,7 +131,7 @@ class Draft:
     def use(self, meaning: Meaning, value: Value) -> None:
         """Record the effects of a word with this meaning, such as a file to read."""
         match meaning:
-            case "text" | "program" | "include" | "exclude" | "exclude folder":
+            case "text" | "process" | "program" | "include" | "exclude" | "exclude folder":
                 self._show_names(value)
             case "number" | "count" | "seconds":
                 self._use_number(meaning, value)

@@ -128,7 +128,7 @@ class Expander:
         if name in self._state.variables:
             return self._state.variables[name]
         if name in _NUMBER_NAMES:
-            return number_value(f"${name}")
+            return replace(number_value(f"${name}"), background_job=name == "!")
         if name == "HOME":
             return known_value("~", "$HOME")
         folder = folder_text(self._state.folders) if name == "PWD" else None
@@ -215,6 +215,7 @@ def _join(parts: Sequence[Value], source: str) -> Value:
         content="" if "" in contents else parts[0].content if len(parts) == 1 else "revision",
         one_word=len(parts) == 1 and parts[0].one_word,
         ends_in_number=len(parts) == 2 and bool(parts[0].known) and parts[1].content == "number",
+        background_job=len(parts) == 1 and parts[0].background_job,
         shows=tuple(dict.fromkeys(name for part in parts for name in part.shows)),
     )
 

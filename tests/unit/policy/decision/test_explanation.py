@@ -102,6 +102,8 @@ STARTS = ["starts the command below"]
         ),
         ("foo", [("foo", ["may do anything: it is not known what foo does"])]),
         ("# nothing", [("# nothing", ["may do anything: it contains no command"])]),
+        ("kill 123", [("kill 123", ["ends processes"])]),
+        ("kill $!", [("kill $!", [])]),
         ("wc a; pwd", [("wc a", ["reads a"]), ("pwd", [])]),
         (
             "tail -f a; nohup make &",
