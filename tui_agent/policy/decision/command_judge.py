@@ -210,7 +210,9 @@ class CommandJudge:
             why = f"policy {policy} allows only commands that are proven read-only: {_because(command)}"
             return Judgement("deny", f"{policy}.commands", why)
         no = next((judgement for judgement in asked if judgement.default_no), None)
-        reason = no.reason if no else _join_doubts(command, unbounded)
+        # Doubts that the sandbox makes harmless are not the reason.
+        doubtful = unbounded or not self._relies_on_sandbox or _has_unconfined_doubts(command)
+        reason = no.reason if no else _join_doubts(command, unbounded) if doubtful else ""
         return Judgement(
             "ask",
             f"{policy}.commands",
@@ -239,12 +241,11 @@ class CommandJudge:
         ]
 
     def _is_confined(self, command: CommandReport) -> bool:
-        uncertain = any(doubt.hides_command or doubt.name in _UNCERTAIN for doubt in command.doubts)
         beyond = BEYOND_SANDBOX & command.effects
         if _only_removes(command) and command.files and all(map(self._is_own, command.files)):
             # Nobody else has the sandbox's own temporary files.
             beyond -= {Effect.DELETES}
-        return not uncertain and not beyond and not command.program.downloads
+        return not _has_unconfined_doubts(command) and not beyond and not command.program.downloads
 
     def _is_own(self, use: FileUse) -> bool:
         known = use.certainty is Certainty.KNOWN
@@ -346,6 +347,10 @@ def _is_broken(line: LineReport) -> bool:
         return False
     root = parse_tree(line.line)
     return bool(_UNEXPECTED_KEYWORD.search(line.refusal)) or root is None or root.has_error
+
+
+def _has_unconfined_doubts(command: CommandReport) -> bool:
+    return any(doubt.hides_command or doubt.name in _UNCERTAIN for doubt in command.doubts)
 
 
 def _is_not_understood(command: CommandReport) -> bool:
