@@ -61,7 +61,9 @@ def test_ending_any_other_process_needs_approval(script: str) -> None:
 
 def test_a_server_that_its_own_line_ends_is_asked_about_only_for_the_network_and_the_process_left() -> None:
     decision = confined("venv/bin/app & P=$!; sleep 2; curl -s localhost:80; kill $P")
-    expected = "policy accept-edits requires approval for network access, commands that leave a process behind"
+    expected = (
+        "policy accept-edits requires approval for network access, commands that leave a process behind"
+    )
     assert (decision.verdict, decision.reason) == ("ask", expected)
 
 

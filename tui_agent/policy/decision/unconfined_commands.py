@@ -105,9 +105,9 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
         effects = inside.effects & (_PROSE_EFFECTS if prose else BEYOND_SANDBOX)
         if effects:
             return f"it may run {inside.name}, which {effect_words()[min(effects)].warning}"
-    # A command that is known to delete or to end processes needs approval for that effect. Others are searched for such
-    # words.
-    word = "" if command.effects & {Effect.DELETES, Effect.ENDS_PROCESSES} else _deleting_word(command, words, line)
+    # A command that is known to delete or end something needs approval for that effect. Others are searched for such words.
+    is_known = not command.effects.isdisjoint({Effect.DELETES, Effect.ENDS_PROCESSES})
+    word = "" if is_known else _deleting_word(command, words, line)
     if word:
         return f'it contains "{word}", so it may delete something'
     word = _listed_word(words[1:], "endless") if runs else ""
