@@ -21,6 +21,7 @@ from tests.engine.long_histories import (
     work,
 )
 from tests.stubs.legal_history import check_pairs
+from tui_agent.folds.text.session_figures import estimate_next_turn
 from tui_agent.ports.hook import Hook, HookAnswer, HookReply
 from tui_agent.ports.model import TextChunk
 from tui_agent.protocol.base import JsonMap
@@ -28,6 +29,7 @@ from tui_agent.protocol.commands import (
     Compact,
     Interrupt,
     RestoreContext,
+    RunUserShell,
     Steer,
     SubmitPrompt,
 )
@@ -93,6 +95,31 @@ async def test_after_a_summary_the_meter_holds_what_the_next_request_will(tmp_pa
         assert sum(tokens.values()) - sum(measured.values()) < 20
         assert all(tokens[name] == count for name, count in measured.items() if name != "task_contract")
         assert {one.seq for one in last.added} == {one.seq for one in bench.recorder.messages()[:-1]}
+
+
+async def test_a_compaction_counts_the_output_of_a_users_command_only_once_in_the_next_turn(
+    tmp_path: Path,
+) -> None:
+    model = Worker([*work(6), say("ok")])
+    async with running(tmp_path, [], [Output()], shrinking=ONLY_SUMMARIES) as bench:
+
+        def forecast() -> int:
+            return estimate_next_turn(bench.recorder.meter, bench.recorder.state, 0)[0]
+
+        bench.use(model)
+        await turn(bench, TASK)
+        without_output = forecast()
+        bench.submit(RunUserShell(command="seq 2000"))
+        await bench.until("user.shell_finished")
+        await rests(bench)
+        before = forecast()
+        assert before > without_output + 300
+        event = await compact(bench)
+        (made,) = compactions(bench)
+        assert forecast() == made.after_tokens < before
+        bench.submit(RestoreContext(compaction=event.seq))
+        await bench.until("context.restored")
+        assert forecast() == bench.recorder.meter.used
 
 
 async def test_a_hook_can_forbid_a_compaction_and_add_what_it_is_to_dwell_on(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def _on_user_shell_finished(draft: Draft, ev: Envelope, payload: UserShellFinish
     draft.shell = draft.shell_started_at = None
     draft.shell_stopped = draft.shell_stopped or payload.end == "interrupted"
     if not payload.hidden:
-        draft.unsent_shell_chars += len(payload.command) + text_size(payload.output)
+        draft.unmeasured_shell_chars += len(payload.command) + text_size(payload.output)
 
 
 @_HANDLERS.on(TurnStarted)
@@ -210,7 +210,7 @@ def _on_model_requested(draft: Draft, ev: Envelope, payload: ModelRequested) -> 
         draft.delegates[ev.agent] = replace(delegate, request=payload.request_id)
     draft.phase = "model"
     if ev.agent == MAIN_AGENT:
-        draft.pending_steers = draft.unsent_shell_chars = 0
+        draft.pending_steers = draft.unmeasured_shell_chars = 0
 
 
 @_HANDLERS.on(ModelResponded)

@@ -12,7 +12,13 @@ from tui_agent.folds.session.view import ReadFile, UncheckpointedChange
 from tui_agent.protocol.base import MAIN_AGENT, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.command import CommandsOffered
-from tui_agent.protocol.events.context import ContextCompacted, MemoryUpdated, RepomapBuilt, RepomapUsed
+from tui_agent.protocol.events.context import (
+    ContextCompacted,
+    ContextRestored,
+    MemoryUpdated,
+    RepomapBuilt,
+    RepomapUsed,
+)
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged, FileRead
 from tui_agent.protocol.events.instructions import InstructionsLoaded, SkillsLoaded
@@ -179,6 +185,18 @@ def _on_repomap_built(draft: Draft, ev: Envelope, payload: RepomapBuilt) -> None
 def _on_context_compacted(draft: Draft, ev: Envelope, payload: ContextCompacted) -> None:
     draft.has_repo_map = draft.has_repo_map and ev.agent != MAIN_AGENT
     draft.artifacts.update({cut.artifact.id: cut.artifact for cut in payload.truncations})
+    _count_shell_outputs(draft, ev)
+
+
+@LIFECYCLE_HANDLERS.on(ContextRestored)
+def _on_context_restored(draft: Draft, ev: Envelope, payload: ContextRestored) -> None:
+    _count_shell_outputs(draft, ev)
+
+
+def _count_shell_outputs(draft: Draft, ev: Envelope) -> None:
+    """Record that the event's measured context size includes the outputs of all `!` commands so far."""
+    if ev.agent == MAIN_AGENT:
+        draft.unmeasured_shell_chars = 0
 
 
 @LIFECYCLE_HANDLERS.on(FileRead)

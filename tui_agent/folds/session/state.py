@@ -81,7 +81,7 @@ class Draft:
     queue: dict[RequestId, UserQueued] = field(default_factory=dict)
     pending_prompt: UserMessageReceived | None = None
     pending_steers: int = 0
-    unsent_shell_chars: int = 0
+    unmeasured_shell_chars: int = 0
     open_calls: dict[CallId, OpenCall] = field(default_factory=dict)
     open_requests: dict[RequestId, AgentId] = field(default_factory=dict)
     """Maps the id of each unanswered model request to an agent. The request counts towards this agent's budget."""

@@ -195,8 +195,8 @@ class SessionStateView:
     """A recorded message that has not started a turn yet, e.g. because of a crash."""
     pending_steers: int = 0
     """Number of steering messages that no request has sent yet."""
-    unsent_shell_chars: int = 0
-    """Number of characters in the `!` commands and outputs that the model has not received yet."""
+    unmeasured_shell_chars: int = 0
+    """Number of characters in the `!` commands and outputs that ran after the context was last measured."""
     open_calls: tuple[OpenCall, ...] = ()
     open_requests: tuple[RequestId, ...] = ()
     """Model requests without an answer."""

@@ -98,7 +98,7 @@ def estimate_next_turn(
 
     `draft_chars`: length of the user's next message in characters.
     """
-    added = (state.unsent_shell_chars + draft_chars) // CHARS_PER_TOKEN
+    added = (state.unmeasured_shell_chars + draft_chars) // CHARS_PER_TOKEN
     price = state.settings.model.input_price if state.settings is not None else None
     usd = meter.next_cost_usd
     return meter.used + added, usd if usd is None else usd + added * (price or 0.0) / 1_000_000
