@@ -72,10 +72,11 @@ def describe_end(result: ExecResult) -> str:
 
 def count_tests(command: TestCommand, output: str, ctx: ToolContext) -> TestCounts:
     """Read the test counts from the program's output `output`."""
-    return read_counts(command.framework, output, _absolute_folder(command, ctx))
+    return read_counts(command.framework, output, absolute_folder(command, ctx))
 
 
-def _absolute_folder(command: TestCommand, ctx: ToolContext) -> str:
+def absolute_folder(command: TestCommand, ctx: ToolContext) -> str:
+    """Return the absolute path of the folder in which the command runs."""
     return posixpath.normpath(posixpath.join(ctx.env.root, command.cwd))
 
 
@@ -86,7 +87,7 @@ def test_event(
 
     `output`: the program's output.
     """
-    folder = _absolute_folder(command, ctx)
+    folder = absolute_folder(command, ctx)
     program, *arguments = command.argv
     return TestFinished(
         framework=command.framework,

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from .tracebacks import omit_middle, shorten_traceback
+
 MAX_LINE_CHARS = 300
 _NEVER = r"(?!)"
 _RULE = re.compile(r"\s*|[=-]{70}")
@@ -91,8 +93,12 @@ def _without_rules(lines: list[str]) -> list[str]:
     return lines[start:end]
 
 
-def shorten_failure(failure: str) -> str:
-    """Shorten the text of a failure: its traceback, and the output of the failed test."""
+def shorten_failure(failure: str, root: str, folder: str) -> str:
+    """Shorten the text of a failure: its traceback, and the output of the failed test.
+
+    - `root`: absolute path of the workspace
+    - `folder`: absolute path of the folder in which the tests ran
+    """
     sections: list[list[str]] = [[]]
     for line in failure.split("\n"):
         if _SECTION.fullmatch(line):
@@ -101,8 +107,8 @@ def shorten_failure(failure: str) -> str:
     traceback, *printed = sections
     return "\n".join(
         [
-            *_middle_out(traceback, 12, 24),
-            *(line for section in printed for line in _middle_out(section, 1, 8)),
+            *shorten_traceback(traceback, root, folder),
+            *(line for section in printed for line in omit_middle(section, 1, 8)),
         ]
     )
 
@@ -110,8 +116,3 @@ def shorten_failure(failure: str) -> str:
 def cut_line(line: str) -> str:
     """Return the line, cut after `MAX_LINE_CHARS` characters."""
     return line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS]}…"
-
-
-def _middle_out(lines: list[str], head: int, tail: int) -> list[str]:
-    missing = len(lines) - head - tail
-    return lines if missing <= 1 else [*lines[:head], f"[… {missing} lines left out …]", *lines[-tail:]]

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tui_agent.plugin_api import (
+    BlobText,
     LongText,
     format_bytes,
     format_number,
@@ -21,6 +22,7 @@ from tui_agent.plugin_api import (
 
 HEAD_CHARS = 6_000
 TAIL_CHARS = 10_000
+PREVIEW_CHARS = 1_000
 MAX_SHOWN_LINES = 400
 LIVE_CHARS = 64_000
 LIVE_SAMPLE_CHARS = 2_000
@@ -127,6 +129,18 @@ def decode_output(
     text = data.decode("utf-8", "replace")
     del data  # up to 50 MB, which storing the text needs again
     return DecodedOutput(keep(text), strip_control_sequences(text), size, dropped)
+
+
+def store_as_artifact(stored: str, put_bytes: Callable[[bytes], str]) -> BlobText:
+    """Store a short output as a blob, so that the model can read it as an artifact.
+
+    - `stored`: the output without secrets, from `DecodedOutput.stored`
+    - `put_bytes`: stores bytes and returns their hex SHA-256
+
+    Raise `EnvironmentFault` if the disk is full.
+    """
+    data = stored.encode()
+    return BlobText(blob_sha256=put_bytes(data), size=len(data), preview=stored[:PREVIEW_CHARS])
 
 
 def shorten_for_model(

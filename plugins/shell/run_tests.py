@@ -12,7 +12,7 @@ from pydantic import Field
 import tui_agent.plugin_api as api
 
 from .command_words import plain_words
-from .execution import count_tests, describe_end, run_program, sandbox_note, test_event
+from .execution import absolute_folder, count_tests, describe_end, run_program, sandbox_note, test_event
 from .failures import cut_line, find_failures, shorten_failure
 from .frameworks import (
     OTHER_PROGRAMS_HINT,
@@ -22,13 +22,15 @@ from .frameworks import (
     detect_framework,
     find_test_command,
 )
-from .output import DecodedOutput, shorten_for_model
+from .output import DecodedOutput, shorten_for_model, store_as_artifact
 
 MAX_TIMEOUT, MAX_COMMAND = 3600, 10_000
 MAX_SHOWN_FAILURES, PASSED_LINES = 3, 5
 MAX_OUTPUT_ENDS = 3
 MAX_COMPLETE_CHARS = 2_500
 """If the output of the failed tests has at most this many characters, the model gets all of it."""
+MIN_SAVED_CHARS = 800
+"""If fewer characters of a short output would be left out, the model gets all of it."""
 CRASH_HEAD_CHARS, CRASH_TAIL_CHARS = 2_000, 4_000
 _FOLDER = re.compile(r"cd\s+((?:[^\s;&|<>'\"]|'[^']*'|\"[^\"]*\")+)\s*&&\s*(?=\S)")
 _OUTPUT_END = re.compile(r"(?:2>&1|\|[ \t]*(?:tail|head)(?:[ \t]+-(?:[nc][ \t]*|-lines=|-bytes=)?\d+)?)$")
@@ -112,7 +114,8 @@ def _build_result(
     summary = counts.format_counts() if counts.is_known and ran else end
     head = [f"{summary} [{end}]" if summary != end else f"[{end}]", f"$ {_with_folder(command)}"]
     head += counts.failed_lines
-    text = _shorten_output(command.framework, result, output) + sandbox_note(result)
+    shown, stored = _shorten_output(command, result, output, ctx, sum(map(len, head)))
+    text = shown + sandbox_note(result)
     return api.text_result(
         "\n".join([*head, "", text] if text else head),
         ok=result.exit_code == 0,
@@ -131,24 +134,38 @@ def _build_result(
             "exit_code": result.exit_code,
         },
         events=(test_event(command, result, counts, output.clean, ctx),),
-        full_output=output.stored,
+        full_output=stored,
     )
 
 
-def _shorten_output(framework: str, result: api.ExecResult, output: DecodedOutput) -> str:
-    text = output.clean.rstrip("\n")
+def _shorten_output(
+    command: TestCommand, result: api.ExecResult, output: DecodedOutput, ctx: api.ToolContext, head_chars: int
+) -> tuple[str, api.LongText]:
+    """Return the output for the model, and the full output as stored.
+
+    - `head_chars`: number of characters before the output in the result
+    """
+    text, framework, stored = output.clean.rstrip("\n"), command.framework, output.stored
     if result.exit_code == 0:
         lines = [line for line in text.split("\n")[-PASSED_LINES:] if line.strip("-= ")]
-        return "\n".join(map(cut_line, lines))
+        return "\n".join(map(cut_line, lines)), stored
     failures = find_failures(framework, output.clean) if len(text) > MAX_COMPLETE_CHARS else []
     if not failures or result.outcome != "exited":
-        return shorten_for_model(output, CRASH_HEAD_CHARS, CRASH_TAIL_CHARS)
-    shown = [shorten_failure(failure) for failure in failures[:MAX_SHOWN_FAILURES]]
+        return shorten_for_model(output, CRASH_HEAD_CHARS, CRASH_TAIL_CHARS), stored
+    failures_to_show, folder = failures[:MAX_SHOWN_FAILURES], absolute_folder(command, ctx)
+    shown = [shorten_failure(failure, ctx.env.root, folder) for failure in failures_to_show]
+    if shown != failures_to_show and isinstance(stored, str):
+        if len(text) - head_chars - sum(map(len, shown)) < MIN_SAVED_CHARS:
+            return text, stored
+        try:
+            stored = store_as_artifact(stored, ctx.blobs.put_bytes)
+        except api.EnvironmentFault:  # The disk is full. Without an artifact, nobody could read the rest.
+            return text, stored
     missing = len(failures) - len(shown)
     note = f"[{api.format_count(missing, 'more failure')} {'is' if missing == 1 else 'are'} left out"
     # A longer output becomes an artifact, and the engine says how to read it.
-    note += "]" if isinstance(output.stored, api.BlobText) else ": run one alone to see it]"
-    return "\n\n".join([*shown, note] if missing else shown)
+    note += "]" if isinstance(stored, api.BlobText) else ": run one alone to see it]"
+    return "\n\n".join([*shown, note] if missing else shown), stored
 
 
 async def _settled_command(args: RunTestsArgs, env: api.Environment) -> TestCommand:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.tool_context import Bench, module_of, text, tools_of
+from tui_agent.engine.tools.large_results import offload_large_result
 
 PYTEST = f"{shlex.quote(sys.executable)} -m pytest -q -p no:cacheprovider"
 
@@ -89,6 +90,43 @@ async def test_a_unittest_module_that_cannot_be_imported_is_told_as_such(bench):
     result = await bench.run("run_tests", command=f"{shlex.quote(sys.executable)} -m unittest test_a")
     assert result.summary == "1 file could not be collected"
     assert "\nnot collected: test_a\n" in text(result)
+
+
+LIBRARY_LINES = "".join(f"    value = {number}\n" for number in range(50))
+LIBRARY = (
+    f"def outer(count):\n{LIBRARY_LINES}    return inner(count)\n\n\n"
+    f"def inner(count):\n{LIBRARY_LINES}    raise OSError('no connection')\n"
+)
+
+
+async def test_of_a_long_traceback_the_frames_of_the_workspace_stay_and_an_artifact_has_the_rest(bench):
+    bench.write("venv/lib/python3.12/site-packages/far.py", LIBRARY)
+    own = "import sys\nsys.path.append('venv/lib/python3.12/site-packages')\nimport far\n\n\n"
+    own += "def ask():\n    return far.outer(1)\n\n\ndef test_ask():\n    assert ask()\n"
+    bench.write("test_a.py", own)
+    result = await bench.run("run_tests", command=f"{PYTEST} --tb=long test_a.py")
+    told = text(result)
+    assert (
+        "\ntest_a.py:11: \n" in told and "\ntest_a.py:7: \n" in told and ">       return far.outer(1)" in told
+    )
+    assert "E       OSError: no connection" in told and "lines left out" in told and "value = 2\n" not in told
+    recorded = await offload_large_result(result, "run_tests", 0, bench.blobs)
+    assert recorded.artifact is not None
+    assert f"left out: read_file or grep {recorded.artifact.id} …]" in str(recorded.content[-1])
+    assert "value = 2\n" in bench.blobs.read_text(recorded.full_output)
+
+
+def test_of_python_and_javascript_tracebacks_library_frames_are_cut_first():
+    shorten = module_of("shell", "tracebacks").shorten_traceback
+    library = [f'  File "/usr/lib/python3.12/x{n // 2}.py", line 1, in f\n    g()' for n in range(30)]
+    python = "\n".join(['  File "/w/m.py", line 3, in test_b', "    far()", *library, "OSError: no"])
+    shown = shorten(["ERROR: test_b", *library[0].split("\n") * 7, *python.split("\n")], "/w", "/w")
+    assert shown[0] == "ERROR: test_b" and shown[-1] == "OSError: no" and len(shown) < 40
+    at = shown.index('  File "/w/m.py", line 3, in test_b')
+    assert shown[at + 1] == "    far()"
+    frames = [f"      at call (node_modules/jest/x{n}.js:1:{n})" for n in range(60)]
+    script = ["  ● adds", *frames[:30], "      at sum (src/sum.js:3:5)", *frames[30:]]
+    assert "      at sum (src/sum.js:3:5)" in shorten(script, "/w", "/w")
 
 
 UNITTEST = f"""\
