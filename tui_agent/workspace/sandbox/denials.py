@@ -35,10 +35,8 @@ _CMAKE_ERROR = re.compile(r"^CMake Error.*(?:\n {2}.*)+", re.MULTILINE)
 _BUSY = re.compile(r"device or resource busy|\bEBUSY\b", re.IGNORECASE)
 _CROSS_DEVICE = re.compile(r"cross-device link|\bEXDEV\b|os error 18\b|errno 18\b", re.IGNORECASE)
 _WRITE_REFUSED = re.compile(f"{_READ_ONLY.pattern}|{_BUSY.pattern}", re.IGNORECASE)
-_DELETION_REFUSED = re.compile(
-    rf"(?:\b(?:remov|unlink|delet)\w*\b|\brm:).*(?:{_WRITE_REFUSED.pattern})", re.IGNORECASE
-)
-"""The message of a program that could not delete a file."""
+_DELETION = re.compile(r"\b(?:remov|unlink|delet)|\brm:", re.IGNORECASE)
+"""Words for a deletion, in the message of a program whose write was refused."""
 DENIED = re.compile(r"permission denied|access denied|\bEACCES\b|os error 13\b|errno 13\b", re.IGNORECASE)
 _NOT_PERMITTED = re.compile(
     r"operation not permitted|no new privileges|\bEPERM\b|os error 1\b|errno 1\b", re.IGNORECASE
@@ -147,7 +145,8 @@ def find_denied_secrets(
 
 def _describe_changes(files: tuple[SecretFile, ...], output: str) -> SecretDenial:
     action = "change"
-    if _files_in_lines(output, _DELETION_REFUSED, files):
+    deletions = "\n".join(line for line in output.splitlines() if _DELETION.search(line))
+    if _files_in_lines(deletions, _WRITE_REFUSED, files):
         action = "delete"
     elif _files_in_lines(output, _BUSY, files):  # a mounted file is busy only if its name is removed or taken
         action = "delete or replace"
