@@ -50,7 +50,7 @@ async def test_files_left_alone_are_asked_about_one_by_one() -> None:
             CheckpointRestored(source="c" * 40, commit="d" * 40, paths=(), skipped_paths=("a.py", "b.py"))
         )
         await driven.settle()
-        assert "Kept 2 files, because you changed them too" in driven.text()
+        assert "Kept 2 files, because you or another session changed them too" in driven.text()
         hear(driven)
         await driven.press("down", "down", "enter")
         (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
@@ -141,7 +141,7 @@ async def test_files_that_went_back_alone_ask_of_what_was_left_alone_too() -> No
             CheckpointRestored(source="c" * 40, commit="d" * 40, paths=(), skipped_paths=("a.py",)),
         )
         await driven.settle()
-        assert "Kept 1 file, because you changed it too" in driven.text()
+        assert "Kept 1 file, because you or another session changed it too" in driven.text()
         hear(driven)
         await driven.press("down", "enter")
         (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
@@ -164,7 +164,7 @@ async def test_kept_files_of_a_generated_folder_are_one_row_and_a_long_path_show
             )  # fmt: skip
             await driven.settle()
             assert isinstance(driven.app.screen, KeptFilesPicker)
-            assert "Kept 131 files, because you changed them too" in driven.text()
+            assert "Kept 131 files, because you or another session changed them too" in driven.text()
             row = next(row for row in driven.rows() if "the_file_itself.py" in row)
             assert "src/very_" in row and "…/the_file_itself.py" in row
             assert re.search(r"▌ +\.venv/ +130 files", driven.text())
@@ -200,7 +200,7 @@ async def test_more_kept_files_than_the_log_lists_are_counted_and_can_be_undone_
                 ),
             )  # fmt: skip
             await driven.settle()
-            assert "Kept 714 files, because you changed them too" in driven.text()
+            assert "Kept 714 files, because you or another session changed them too" in driven.text()
             hear(driven)
             await driven.press("up")
             assert re.search(r"and 514 more files +included only in “undo all”", driven.text())

@@ -352,7 +352,7 @@ class RewindActions:
 
         title = f"Kept {format_count(count, 'file')}"
         if not reasons:
-            title = f"{title}, because you changed {pronoun} too"
+            title = f"{title}, because you or another session changed {pronoun} too"
         picker = KeptFilesPicker(title, items)
         picker.covered_prompt = host.questions.cover_prompt()
         self._kept_files = picker, host.views.branches.view().undo_to
