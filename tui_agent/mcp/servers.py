@@ -49,15 +49,14 @@ READ_RESOURCE = "read_resource"
 TOOL_WAIT_S = 30.0
 """Maximum seconds that a resumed session waits for the servers of calls that an earlier run left open."""
 PATIENCE_S = 2.0
-"""Seconds that a run waits for a server without a saved start time. For a server with a short start time, this is the
-minimum."""
+"""Seconds that a run waits for a server whose last start was not measured, and at least for one that starts quickly."""
 MAX_PATIENCE_S = 10.0
 START_TIME_FACTOR = 3.0
 """A run waits at most this many times as long as the server's last start took."""
 
 
 class StartTimes:
-    """The start times in a folder. A server with other arguments or another address counts as a new server."""
+    """How many seconds the last start of each server took, saved as files in a folder. A server with other arguments or another address counts as a new server."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -1,4 +1,4 @@
-"""A tool call with the facts for the decision about it, such as the files it deletes that `/undo` can restore.
+"""A tool call, and the facts by which it is judged, such as which of the files that it deletes `/undo` can restore.
 
 Invariant: the newest checkpoint has the current content of each of these files.
 """

@@ -1,1 +1,1 @@
-"""Evaluation environments: Python files with tests of a workspace, and timed calls of their functions."""
+"""Loads evaluation environments (Python files with tests of a workspace) and calls their functions with a time limit."""

@@ -106,8 +106,8 @@ class SessionHeadMoved(Payload):
     budgets; undone work still counts. `files`: True if files are restored too (`checkpoint.restored` follows).
 
     With the reasons `hunk` and `files`, the session only changed files and did not move. `to_seq` is then the event
-    just before this one, and `from_seq` is the event before the file changes. `hunk`: the reverted hunk. `redone`: if
-    the reason is `redo`, the reason of the reversed move. `restored_turns`: number of turns that the redo restores.
+    just before this one, and `from_seq` is the last event before the changes. `hunk`: the reverted hunk. `redone`: for a
+    redo, the `reason` of the move that it reverses. `restored_turns`: number of turns that the redo restores.
     `stopped_jobs`: commands of the background jobs that were stopped, because a turn that the move undoes had started
     them. `kept_commits`: commits of undone turns that are still in the user's repository, as short id and subject (`1a2b3c4
     Fix the total`). They are listed oldest first; at most `MAX_KEPT_COMMITS` are listed. `kept_stashes`: messages of git

@@ -1,4 +1,4 @@
-"""Sheets that several commands open: a list to choose from, and output of `tui-agent` itself."""
+"""Sheets that several commands open: a list to choose from, and a text that is shown when it arrives."""
 
 from collections.abc import Awaitable, Callable, Sequence
 

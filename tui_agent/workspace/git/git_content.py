@@ -35,7 +35,7 @@ class _Entry(NamedTuple):
 
 
 class GitContent:
-    """Content that is already in git repositories, in and around a folder.
+    """Finds out whether git already has a file's current content, from the indexes of the repositories in and around a folder.
 
     The methods block: call them in a thread.
     """
