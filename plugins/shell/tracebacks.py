@@ -47,9 +47,10 @@ def shorten_traceback(lines: list[str], root: str, folder: str) -> list[str]:
         return omit_middle(lines, HEAD_LINES, TAIL_LINES)
     located = [frame for frame in own if frame.path]
     # The first frame is usually the test; of the others, the newest are the closest to the error.
-    ranked = [0, *(index for frame in (*located[:1], *located[:0:-1]) for index in _key_lines(frame, lines))]
+    ordered = [*located[:1], *located[:0:-1]]
+    ranked = [0, len(lines) - 1, *(frame.place for frame in ordered)]
+    ranked += [index for frame in ordered for index in _key_lines(frame, lines)]
     ranked += [index for frame in library[::-1] for index in frame.indexes if lines[index].startswith("E  ")]
-    ranked += [len(lines) - 1]
     ranked += [index for group in (own, library) for frame in group[::-1] for index in frame.indexes[::-1]]
     shown_indexes = sorted(list(dict.fromkeys(ranked))[:limit])
     return _with_notes(lines, shown_indexes)

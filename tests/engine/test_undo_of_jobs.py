@@ -179,8 +179,23 @@ async def test_undo_of_a_later_turn_leaves_an_earlier_job_and_its_files_alone(tm
         assert files(tmp_path) == {"one": "1\n", "two": "2\n"} and await runs(tmp_path)
         await go(bench, Redo())
         assert files(tmp_path) == {"a": "agent's", "b": "agent's", "one": "1\n", "two": "2\n"}
+        await plan(bench, 1)
         await go(bench, Revert(to_seq=1))
         assert files(tmp_path) == {} and not await runs(tmp_path)
+
+
+@pytest.mark.usefixtures("every_command_is_long")
+async def test_without_a_preview_of_the_same_undo_files_that_can_be_the_users_stay(tmp_path: Path) -> None:
+    script = gated(tmp_path, "echo 1 > one", "echo 2 > two")
+    async with told(tmp_path, say("Hello."), job(script), say("It builds.")) as bench:
+        await turn(bench, "hello")
+        await turn(bench, "build")
+        await plan(bench, 1)
+        await open_gate(tmp_path)
+        await go(bench, Undo())
+        assert files(tmp_path) == {"one": "1\n"} and not await runs(tmp_path)
+        [reason] = bench.of(CheckpointRestored)[-1].skipped_reasons.values()
+        assert reason.startswith("changed while `echo $$")
 
 
 async def test_files_of_a_job_that_ended_with_the_session_go_back_with_its_turn(tmp_path: Path) -> None:

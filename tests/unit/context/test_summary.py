@@ -129,16 +129,16 @@ def test_files_that_do_not_exist_any_more_are_left_out_or_marked_as_deleted() ->
     assert block.fit(50).text == "- moved.py\n- src/: old.py (deleted), notes.md"
 
 
-def test_a_long_pasted_message_is_shortened_even_if_there_is_room_unless_it_is_the_task_or_pinned() -> None:
+def test_a_long_pasted_message_is_shortened_even_if_there_is_room_but_no_task_pin_or_newest_one() -> None:
     log = "Why?\n" + "\n".join(
         f"12:00:{number:02} service part {number} started: ok" for number in range(120)
     )
-    held = [UserMessage(content=(TextContent(text=log),), seq=number) for number in range(3)]
-    facts = Facts(held, (0, 1, 2), (2,), (), (), 9)
-    summary = build_summary(facts, "", 4 * ROOM, 4 * ROOM, text_preview)
+    held = [UserMessage(content=(TextContent(text=log),), seq=number) for number in range(4)]
+    facts = Facts(held, (0, 1, 2, 3), (2,), (), (), 9)
+    summary = build_summary(facts, "", 6 * ROOM, 6 * ROOM, text_preview)
     task, messages = summary.text.split("## The user's later messages\n")
-    pasted, pinned = messages.split("\n\n> Why?\n")
-    assert "service part 60 started" in task and "service part 60 started" in pinned
+    pasted, pinned, newest = messages.split("\n\n> Why?\n")
+    assert all("service part 60 started" in message for message in (task, pinned, newest))
     shown = [line for line in pasted.split("\n") if "service" in line]
     note = f"> [… {120 - len(shown)} lines left out: read_file or grep {artifact_id(log)} …]"
     assert note in pasted and 20 < len(shown) < 60

@@ -116,6 +116,21 @@ async def test_of_a_long_traceback_the_frames_of_the_workspace_stay_and_an_artif
     assert "value = 2\n" in bench.blobs.read_text(recorded.full_output)
 
 
+def test_a_long_comparison_does_not_displace_the_place_of_the_failure():
+    shorten = module_of("shell", "tracebacks").shorten_traceback
+    library = [
+        "",
+        "    def outer(n):",
+        ">       return n()",
+        "",
+        "/w/.venv/lib/python3.11/site-packages/far.py:7: ",
+    ]
+    own = ["    def ask():", ">       assert got == expected", *(f"E       line {n}" for n in range(41))]
+    lines = ["____ test_ask ____", *library, "_ " * 20, *own, "", "src/mod.py:9: AssertionError"]
+    shortened = shorten(lines, "/w", "/w")
+    assert shortened[-1] == "src/mod.py:9: AssertionError" and len(shortened) < 45
+
+
 def test_of_python_and_javascript_tracebacks_library_frames_are_cut_first():
     shorten = module_of("shell", "tracebacks").shorten_traceback
     library = [f'  File "/usr/lib/python3.12/x{n // 2}.py", line 1, in f\n    g()' for n in range(30)]

@@ -8,6 +8,7 @@ from tests.corpora.lines import read_corpus
 from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE, confined, decide, verdict
 from tui_agent.policy.decision.policy import RulePolicy
+from tui_agent.ports.environment import SecretFile
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import RunEffect
 
@@ -387,6 +388,8 @@ OUTSIDE = "The command runs outside the sandbox."
         ("rm /opt/scratch/a.txt", False),
         ("rm ../a.txt; make", False),
         ("rm ../a.txt && foo", False),
+        ("rm ../a.txt && git commit -am x", False),  # its hooks would run outside, too
+        ("rm ../a.txt; git checkout other", False),
         ("rm ../*.txt", False),
         ("rm a.txt", False),
     ],
@@ -558,3 +561,13 @@ def test_what_does_not_say_which_program_runs_is_asked_about_even_by_bypass(scri
 @rows("script", SEEN)
 def test_bypass_runs_a_program_of_which_only_operands_are_not_certain(script: str) -> None:
     assert decide(script, "bypass").verdict == "allow"
+
+
+def test_a_removal_outside_is_no_reason_to_read_secrets_outside_the_sandbox() -> None:
+    facts = PolicyFacts(
+        WORKSPACE, "ask", sandboxed=True, secrets=(SecretFile(".env", f"{WORKSPACE}/.env", ignored=True),)
+    )
+    for script in ("rm ../a.txt; grep -r KEY .", "rm ../a.txt; tar cf x.tar ."):
+        judged = RulePolicy().decide("run_command", (RunEffect(script=script),), facts)
+        assert judged.verdict == "ask" and not judged.leaves_sandbox, judged
+    assert RulePolicy().decide("run_command", (RunEffect(script="rm ../a.txt"),), facts).leaves_sandbox

@@ -205,9 +205,12 @@ def _user_messages(facts: Facts, text: Text, plan: str) -> SummaryBlock:
     """Return the summary's block with the user's later messages and replies, in order."""
     excerpts = list[Excerpt]()
     own = list[tuple[int, str]]()
-    for message in list(user_messages(facts))[1:]:
+    messages = list(user_messages(facts))
+    # The newest message can be the task that the agent works on, so it stays whole, as pinned ones do.
+    unshortened = {*facts.pinned, *(message.seq for message in messages[-1:])}
+    for message in messages[1:]:
         words = text_of_content(message.content, text).strip()
-        if message.seq not in facts.pinned and message.seq <= facts.through and _is_long(words):
+        if message.seq not in unshortened and message.seq <= facts.through and _is_long(words):
             words = _take_excerpt(words, excerpts)
         own.append((message.seq, words))
     own += [

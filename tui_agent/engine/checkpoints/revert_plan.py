@@ -51,7 +51,7 @@ async def make_restore_plan(
     overwrite: tuple[str, ...] = (),
     kept_changes: tuple[tuple[str, str], ...] = (),
     stopped_calls: Collection[CallId] = (),
-    listed_paths: Collection[str] = (),
+    listed_paths: Collection[str] | None = None,
 ) -> RestorePlan:
     """Plan a restore to the checkpoint `source` at the event `to_seq`.
 
@@ -60,7 +60,8 @@ async def make_restore_plan(
     - `overwrite`: files that are restored even so.
     - `kept_changes`: later file changes that the user kept, each as (commit before, commit after).
     - `stopped_calls`: calls whose background jobs were stopped for this restore. Their new files get a conflict only if
-      they are in `listed_paths`, the files that the user was asked about. The job made the others after the question.
+      they are in `listed_paths`, the files that the user was asked about (None: nobody was asked, so all get one). The
+      job made the others after the question.
     """
     reverted = await find_reverted_paths(recorder, to_seq)
     moves = recorder.branches.moves
@@ -87,12 +88,17 @@ def _with_reason(
     act: RestoreAction,
     change: "SharedChange",
     stopped_calls: Collection[CallId],
-    listed_paths: Collection[str],
+    listed_paths: Collection[str] | None,
 ) -> RestoreAction:
     """Return a planned action with the conflict that `change` causes."""
     if change.is_contested:
         return replace(act, conflict=change.reason) if act.conflict == CHANGED_BY_YOU else act
-    is_job_file = change.is_uncertain and change.call_id in stopped_calls and act.path not in listed_paths
+    is_job_file = (
+        change.is_uncertain
+        and change.call_id in stopped_calls
+        and listed_paths is not None
+        and act.path not in listed_paths
+    )
     if act.conflict or is_job_file:
         return act
     return replace(act, conflict=change.reason, is_uncertain=change.is_uncertain)

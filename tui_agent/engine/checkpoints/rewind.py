@@ -108,8 +108,8 @@ class Rewind:
         self._blobs = parts.blobs
         self._checkpointing = checkpointing
         self._jobs = jobs
-        self._listed_paths: frozenset[str] = frozenset()
-        """Files that the newest preview (`plan`) of a revert lists as uncertain."""
+        self._preview: tuple[int, frozenset[str]] | None = None
+        """Target event of the newest preview (`plan`) of a revert, and the files that it lists as uncertain."""
         self._find_changes_by_others = parts.find_changes_by_others
 
     async def run(self, command: Revert | Undo | Redo) -> None:
@@ -123,7 +123,7 @@ class Rewind:
         close_calls(self._recorder, why=TURN_ENDED_FIRST)
         shared = self._last_shared(target.to_seq)
         stopped = await self._stop_jobs(shared)
-        listed_paths, self._listed_paths = self._listed_paths, frozenset()
+        preview, self._preview = self._preview, None
         restored, start = None, self._recorder.state.seq
         store = self._checkpointing.store if target.files and target.checkpoint else None
         if store is not None:
@@ -138,7 +138,7 @@ class Rewind:
                 overwrite=tuple(path for path in target.overwrite if not path.endswith("/")),
                 kept_changes=target.kept_changes,
                 stopped_calls=frozenset(job.call_id for job in stopped),
-                listed_paths=listed_paths,
+                listed_paths=preview[1] if preview is not None and preview[0] == target.to_seq else None,
             )
             restored = await self._restore(store, target, plan)
         old_branch = await self._file_records(shared) if target.conversation else None
@@ -305,7 +305,8 @@ class Rewind:
             self._recorder, store, source, command.to_seq, self._find_changes_by_others
         )
         planned = plan_event(command.to_seq, plan, commands)
-        self._listed_paths = frozenset(change.path for change in planned.changes if change.uncertain)
+        listed_paths = frozenset(change.path for change in planned.changes if change.uncertain)
+        self._preview = (command.to_seq, listed_paths)
         self._recorder.append(planned)
 
     def _target(self, command: Revert | Undo | Redo) -> Target:

@@ -218,7 +218,9 @@ class RulePolicy:
             return replace(refused, nobody_to_ask=silent == NOBODY, can_try_in_sandbox=may_try)
         # The user must not overlook misleading characters behind another reason.
         shown = next((judgement for judgement in asking if judgement.is_concealed), decided)
-        leaves_sandbox = not shown.is_concealed and must_leave_sandbox(lines, facts)
+        # Outside the sandbox, nothing would hide the secrets that the line can read without naming them.
+        unnamed_secrets = secrets_read(list(_uses(lines)), facts.secrets, facts)
+        leaves_sandbox = not (shown.is_concealed or unnamed_secrets) and must_leave_sandbox(lines, facts)
         if leaves_sandbox:
             choices = only_once(UNCONFINED)
         elif shown.is_concealed:

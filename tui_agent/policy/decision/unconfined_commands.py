@@ -119,9 +119,10 @@ def must_leave_sandbox(lines: Lines, facts: PolicyFacts) -> bool:
 
     The file is outside the workspace. The sandbox cannot make a single file there removable.
     """
-    # Code must not run outside the sandbox just because the same line deletes a file there.
+    # Code, also that of git's hooks, must not run outside the sandbox just because the same line deletes a file there.
     if not facts.sandboxed or any(
-        line.refusal or any(map(may_run_other_code, line.commands)) for line in lines.values()
+        line.refusal or any(command.doubts or Effect.RUNS in command.effects for command in line.commands)
+        for line in lines.values()
     ):
         return False
     removed = (
