@@ -47,7 +47,12 @@ RelativePath: TypeAlias = Annotated[str, AfterValidator(_check_relative)]
 
 
 class VerifierSpec(FrozenModel):
-    """A verifier: a shell command, a plugin's verifier, or a file with tests (see `tui_agent.evalenv`).
+    """A program that judges the agent's work with a number, the reward. Exactly one of the first three fields is set.
+
+    - `command`: a shell command.
+    - `plugin`: name of a plugin's verifier.
+    - `environment`: path of a Python file with tests (see `tui_agent.evalenv`), relative to the case's file. The reward
+      is the share of the tests that pass.
 
     A command runs after the agent has ended, in a copy of the workspace, with these variables:
     - `EVAL_LOG`: the session's events
@@ -56,7 +61,6 @@ class VerifierSpec(FrozenModel):
 
     Without a reward file, exit status 0 gives the reward 1, and every other status gives 0.
 
-    The path of a file with tests is relative to the case's file. The reward is then the share of the tests that pass.
     """
 
     command: str = ""
@@ -221,6 +225,7 @@ def _missing_files(case: Case) -> Iterator[tuple[str, str]]:
     """Yield the field's name and the problem for each missing file or folder of the case."""
     folders = {"fixture": case.fixture, "recording": case.recording}
     files = {"environment.dockerfile": case.environment.dockerfile if case.environment is not None else ""}
+    # An environment can also be a folder with `environment.py`, which is checked when the environment is loaded.
     if case.verifier is not None and not (case.folder / case.verifier.environment).is_dir():
         files["verifier.environment"] = case.verifier.environment
     for name, file in case.expected.files.items() if case.expected is not None else ():
@@ -268,6 +273,7 @@ def named_paths(case: Case) -> list[Path]:
     names += case.expected.files.values() if case.expected is not None else ()
     names += (case.harbor.tests,) if case.harbor is not None else ()
     names += (case.verifier.environment,) if case.verifier is not None else ()
+    # The whole folder of the Dockerfile is the build context: COPY can name any file in it.
     names += (os.path.dirname(case.environment.dockerfile) or ".",) if case.environment is not None else ()  # noqa: PTH120
     return [Path(os.path.normpath(case.folder.resolve() / name)) for name in names if name]
 
@@ -279,6 +285,7 @@ def case_digest(case: Case) -> str:
     for path in sorted({file for named in named_paths(case) for file in _files_below(named)}):
         content = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
         for part in (os.fsencode(os.path.relpath(path, home)), content):
+            # With its length before each part, no two lists of parts give the same bytes.
             digest.update(b"%d " % len(part) + part)
     return digest.hexdigest()[:32]
 

@@ -31,6 +31,7 @@ HARBOR_FILES = ("task.toml", "instruction.md")
 TEST_SCRIPT = "test.sh"
 LOCAL_NOTE = "Your workspace is the folder {folder} of this task. Use paths relative to it, not {folder}/…."
 """Text added to a task's prompt for an agent that does not see the container's paths."""
+# Benchmarks put such a line at the top of their files, to find the files in training data. It is no part of the task.
 _CANARY = re.compile(r"(#|<!--).*canary", re.IGNORECASE)
 _NOT_SUPPORTED = {"steps": "tasks in several parts", "mcp_servers": "tasks with MCP servers"}
 _TABLES = ("agent", "environment", "metadata", "task", "verifier")
@@ -193,6 +194,7 @@ def _read_dockerfile(file: Path) -> HarborTask:
                 words = [word for word in options if not word.startswith("--")]
                 target = str(Path("/", work_dir, words[-1])) if words else ""
                 copies += [(source, target) for source in words[:-1]]
+                # With `--from`, the sources are in another image, so they are not paths of this machine.
                 if not any(word.startswith("--from") for word in options):
                     _refuse_sources_outside(file, f"{instruction} {rest}", words[:-1])
             case "FROM" | "CMD" | "ENTRYPOINT" | "LABEL" | "EXPOSE":
@@ -215,6 +217,7 @@ def _refuse_sources_outside(file: Path, line: str, sources: Sequence[str]) -> No
     root = file.parent.resolve()
     for source in sources:
         written = Path(os.path.normpath(root / source.lstrip("/")))
+        # `written` finds a `..` that leads outside, `path` also a link that does.
         path = (root / source.lstrip("/")).resolve()
         if not (written.is_relative_to(root) and path.is_relative_to(root)):
             verb = "is a link that points" if written.is_relative_to(root) else "points"
@@ -235,6 +238,7 @@ def _copy_words(rest: str, file: Path) -> list[str]:
 
 
 def _docker_lines(text: str) -> Iterator[tuple[str, str]]:
+    # A backslash at the end of a line continues the instruction in the next line.
     joined = re.sub(r"\\\s*\n", " ", text)
     for line in joined.splitlines():
         word, _, rest = line.strip().partition(" ")

@@ -33,6 +33,7 @@ HANG_STATUS = 124
 """Exit status that is recorded for a test command that did not hang before the agent's work but hangs after it."""
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 """Matches a decimal number, but not the other spellings that `float` accepts, such as `1_0`."""
+# At most nine digits: the agent's code can print anything here.
 _PASSED = re.compile(r"(?<!\d)(\d{1,9}) passed|\bRan (\d{1,9}) test")
 _FAILED = re.compile(r"(?<!\d)(\d{1,9}) failed|(?:failures|errors)=(\d{1,9})")
 _NOT_STARTED = re.compile(r"(?:/\S+/)?(?:ba)?sh: ((?:line )?\d+: )?([^\s:]+): .+")
@@ -57,7 +58,9 @@ def count_tests(output: str) -> tuple[int, int]:
     failed = sum(int(match[1] or match[2]) for match in _FAILED.finditer(output))
     if not matches:
         return (-1, -1) if not failed else (0, failed)
+    # Tools that wrap pytest can print several summaries; the last one counts.
     last = matches[-1]
+    # unittest's "Ran N tests" includes the failed tests, pytest's "N passed" does not.
     return (int(last[1]) if last[1] else int(last[2]) - failed), failed
 
 
@@ -286,6 +289,8 @@ def container_command(workspace: Path, tests: Path, logs: Path, work_dir: str) -
             "Running Harbor tests on this machine needs bubblewrap.",
             hint="Install it, e.g. apt-get install bubblewrap.",
         )
+    # bubblewrap mounts in the order of its options, so the folders below come after the read-only ones that contain
+    # them.
     words = ["bwrap", "--die-with-parent", "--unshare-pid"]
     words += _mounts(entry for entry in Path("/").iterdir() if not _is_covered(entry, work_dir))
     words += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]

@@ -106,12 +106,14 @@ class CommitChecks:
     async def _run(self, commit: CheckedCommit) -> None:
         async with self._limiter:
             results = await self._check_commit(commit)
+        # Asked before the results are stored, because afterwards this checkpoint itself would be the winner.
         is_first = results.passed and not self._has_winner
         commit.results = results
         self._report(commit)
         if is_first:
             self._on_winner(commit)
         self._changed.set()
+        # An anyio event cannot be reset, so each check leaves a new one for the next wait.
         self._changed = anyio.Event()
 
     async def _check_commit(self, commit: CheckedCommit) -> CheckResults:
@@ -151,7 +153,10 @@ async def check_recorded_commits(
     """
     trace = read_session_trace(session, base.redactor)
     commits = {
-        part.git_commit: part.part for part in reversed(trace.parts) if part.git_commit and not part.abandoned
+        # In reverse order, because several parts can share a checkpoint and the first of them counts.
+        part.git_commit: part.part
+        for part in reversed(trace.parts)
+        if part.git_commit and not part.abandoned
     }
     if not commits:
         raise UsageError(f"{session.name} has no checkpoints, so there is nothing to check.")

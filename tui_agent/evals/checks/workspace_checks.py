@@ -54,6 +54,7 @@ COMMANDS: Final[dict[CheckProgram, tuple[tuple[str, ...], re.Pattern[str]]]] = {
     "bandit": (("bandit", "--quiet", "--format", "json"), re.compile(r'^ *+"test_id": ', re.MULTILINE)),
 }
 """Maps a program to its command and the pattern of one finding in its output."""
+# pytest exits with 2 for errors during collection, and with 5 if it finds no tests.
 EXPECTED_CODES: Final = {"pytest": (0, 1, 2, 5)}
 """Maps a program to the exit codes of a complete run (all other programs: 0 and 1)."""
 
@@ -151,7 +152,7 @@ class Checker:
         return _with_fault(CheckResults(tests, verifier, decides_by_reward=case.harbor is not None))
 
     async def check_fixture(self, workspace: Path) -> CheckResults:
-        """Check the workspace before the agent acts. Store in `ended` the test commands that ended by themselves.
+        """Check the workspace before the agent acts. Set `ended_commands` to the test commands that did not hang.
 
         The verifier runs only if there are no tests. Raise `OSError` if the workspace cannot be copied.
         """
@@ -186,6 +187,7 @@ class Checker:
                 return (), None
             async with self.copy(workspace, name) as env:
                 return await run_tests(case, env, self.ended_commands), None
+        # The logs of the last check stay in the cell's folder; those of other checks are deleted with their copies.
         logs = self._folder / (LOGS if name == CHECKED else f"{name}/{LOGS}")
         logs.mkdir(parents=True, exist_ok=True)
         # A test script can change files and rights in /tests, for example to hide the answers from tested programs.
@@ -280,6 +282,7 @@ async def run_static_checks(
     create_workspace(case, fixture)
     try:
         files = sorted(_changed_files(fixture, workspace))
+        # Files that the agent created do not exist in the fixture, and a checker fails for a missing file.
         older = [name for name in files if (fixture / name).is_file()]
         before, _ = await _count_findings(programs, case, checker, fixture, older)
         after, notes = await _count_findings(programs, case, checker, workspace, files)
@@ -313,6 +316,7 @@ async def _count_findings(
     async with checker.copy(folder, "static") as env:
         for program in programs:
             words, pattern = COMMANDS[program]
+            # pytest finds its tests itself: a change in one file can break the tests of another file.
             chosen = () if program == "pytest" else files
             if program != "pytest" and not files:
                 counts[program] = 0
@@ -323,6 +327,7 @@ async def _count_findings(
             result = await env.exec(spec, lambda data: None)
             text = result.output.decode("utf-8", "replace")
             count = len(pattern.findall(text))
+            # Findings count even if the exit status is unusual: mypy can report some, and then stop at a fatal error.
             if count or result.exit_code in EXPECTED_CODES.get(program, (0, 1)):
                 counts[program] = count
             elif result.outcome != "not_found":

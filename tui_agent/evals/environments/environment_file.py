@@ -1,6 +1,6 @@
 """Loads evaluation environments from Python files, and provides the decorators and the workspace for their tests.
 
-Invariant: decorators register nothing globally.
+Invariant: a decorator stores its test only in the globals of the environment's own file.
 """
 
 import inspect
@@ -139,6 +139,8 @@ def load_environment(path: Path) -> EvalEnvironment:
     if not file.is_file():
         raise ConfigError(f"{file} was not found.", hint="Give the Python file of an environment.")
     names = run_python_file(file)
+    # A decorated function is usually both a global variable and collected. It is only collected if a later function
+    # of the file has the same name.
     values = list({id(value): value for value in (*names.values(), *names.get(_COLLECTED, ()))}.values())
     tests: dict[str, EnvTest] = {}
     candidates = (

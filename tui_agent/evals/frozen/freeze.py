@@ -183,6 +183,7 @@ class _Freezer:
         self.case.turns, self.case.calls = len(self._messages), len(self._ends.calls)
 
     def _add_turn(self, number: int, turn: Turn) -> None:
+        # Only answers that took part in the conversation; their order is that of the turn's `ModelResponded` events.
         answers = recorded_answers(turn.events, self._blobs)
         if not answers:
             self.case.notes.append(f"Turn {number} is left out: the model gave no answer.")
@@ -205,6 +206,8 @@ class _Freezer:
         self._close_turn(turn)
 
     def _add_steered(self, number: int, text: str, *, is_followed: bool) -> None:
+        # The message came after an answer without calls, and the model answered once more. A replay would end the
+        # turn at the answer without calls.
         if is_followed and self._answers and not tool_calls(self._answers[-1].parts):
             self._messages.append(text)  # the agent had ended its work, so the message starts a turn
             return
@@ -247,6 +250,7 @@ class _Freezer:
 
     def _note_edits(self, events: Sequence[Envelope]) -> None:
         turn = len(self._messages)
+        # The fixture already has the user's changes before the first turn.
         if turn == 1:
             return
         for event in events:
@@ -280,6 +284,7 @@ class _Freezer:
 
     async def _read_file(self, commit: str, path: str) -> bytes | None:
         """Return a file's content in a checkpoint, or None if the checkpoint does not have the file."""
+        # The checkpoints of a fork's common part are in the stores of its ancestors.
         for store in find_checkpoint_stores(self._session):
             shadow = open_store(store)
             try:

@@ -112,6 +112,7 @@ def compare_arms(runs: Sequence[RunResults]) -> tuple[Comparison, ...]:
 
     If two runs have only one arm each, these arms are compared even if their names differ.
     """
+    # Not all pairs of arms: each further comparison makes the adjusted p-values larger.
     pairs = [(run.arms[0], arm) for run in runs for arm in run.arms[1:]]
     for first, second in combinations(runs, 2):
         pairs += _matching_arms(first, second)
@@ -227,6 +228,7 @@ def wilson_interval(successes: int, total: int) -> tuple[float, float]:
     centre = rate + squared / (2 * total)
     half_width = CONFIDENCE_Z * sqrt(rate * (1 - rate) / total + squared / (4 * total**2))
     scale = 1 + squared / total
+    # At the ends the bounds are exactly 0 and 1; computed, they would have a rounding error.
     low = 0.0 if successes == 0 else (centre - half_width) / scale
     high = 1.0 if successes == total else (centre + half_width) / scale
     return low, high

@@ -71,7 +71,7 @@ def is_running(run: RunFolder) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class BoardCell:
-    """A cell (one run of a case) as the board shows it (`session` is empty before the start)."""
+    """A cell (one run of a case) as the board shows it. `session`: id of the cell's session; empty before its start."""
 
     cell: Cell
     state: CellState

@@ -187,6 +187,7 @@ class _Trial:
                 category = "environment" if isinstance(error, EnvironmentFault) else "engine"
                 is_lost = isinstance(error, EnvironmentLost)
                 self._verdict = Verdict(False, category, error.message, interrupted=is_lost, end="env_error")
+        # An error after the verdict, such as a failed plugin at the session's end, does not change the verdict.
         if self._errors and (not self._is_concluded or self._verdict.failure == "engine"):
             fatal = fatal or self._errors[0]
         if fatal is not None:
@@ -201,10 +202,13 @@ class _Trial:
             scope.cancel()
 
         async with open_session(self._options(), self._base, give_up) as session:
+            # A plugin that blocks the engine cannot be cancelled: the process ends, and the run reads the reason from
+            # standard error.
             session.end_process = end_with_fault
             self._session = session.id
             self._run.save_session(self._cell, session.id)
             self._model = session.settings.model.model if session.settings is not None else self._model
+            # The trajectory is a Parquet file, which needs DuckDB, an optional package.
             if find_spec("duckdb") is not None:
                 self._writer = self._trace_writer()
                 writers.start_soon(self._writer.follow, session.follow())
@@ -230,6 +234,7 @@ class _Trial:
                 session.submit(RecordResult(result=test.model_copy(update={"part": commit.part})))
 
         def stop(_: CheckedCommit) -> None:
+            # Between two turns there is nothing to interrupt, and the next turn is not started if there is a winner.
             if self._is_working:
                 session.submit(Interrupt())
 
@@ -287,6 +292,7 @@ class _Trial:
         commits, limit = self._commits, self._limits.get("max_turns")
         if commits is None or results.passed or results.fault or outcome.reason not in ("finished", "denied"):
             return None
+        # The last turn changed no file, so the agent would get the same message again.
         if commits.count == self._checked_count:
             return None
         if limit is not None and self._turn >= limit:
@@ -340,6 +346,7 @@ class _Trial:
             score=reward if verdict.passed or is_partial or self._case.harbor is not None else 0.0,
             failure=verdict.failure,
             detail=verdict.detail,
+            # The winner's turn was interrupted by this program, so its end says nothing about the agent.
             agent=self._winner is not None
             or (outcome is not None and outcome.reason in ("finished", "denied")),
             patch=bool(self._metrics.view().files_changed),

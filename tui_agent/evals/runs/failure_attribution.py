@@ -46,6 +46,7 @@ class Conduct:
             return
         match event.payload:
             case ModelResponded(parts=parts, author="model"):
+                # The request succeeded after retries, so an earlier fault did not end the turn.
                 self.model_fault = ""
                 self.answers.append([call.call_id for call in tool_calls(parts)])
             case ModelFailed(fault=fault) if fault != "cancelled":
@@ -129,6 +130,8 @@ def judge(
             outcome.detail or f"the turn ended with the reason {outcome.reason}",
             end="agent_error",
         )
+    # The order decides the cause: a fault of the case or its checks comes before a fault of the machine, then of the
+    # limits, and last of the model.
     end = LIMITS.get(outcome.reason, "unsolved")
     if oracle_fault and outcome.reason not in LIMITS:
         return Verdict(False, "tool", oracle_fault, end=end)

@@ -263,6 +263,7 @@ class RunFolder:
 
 def write_file(path: Path, text: str) -> None:
     """Write a file atomically. Raise `StoreUnusable` if the disk is full or the folder cannot be written."""
+    # With the process id, because an old process of this cell can still be writing.
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -320,6 +321,7 @@ def ablation_arms(model: str, effort: Effort | None, without: Sequence[str]) -> 
 
 
 def _arm_name(agent: str, model: str, effort: Effort | None) -> str:
+    # A name such as `scripted:/folder/answers.yaml` would make a long arm name; its last part tells scripts apart.
     model = model.rsplit("/", 1)[-1] if ":" in model and "/" in model else model
     base = "-".join(name for name in (agent, model) if name)
     return _to_file_name(f"{base}@{effort}" if effort else base)

@@ -110,6 +110,7 @@ async def _run_with_attempts(
 ) -> CellResult | CellFault:
     for attempt in range(1, plan.max_attempts + 1):
         status, reason = await run_attempt(run, cell)
+        # The file counts, not the exit status: a child can be killed after it has stored its result.
         result = run.load_result(cell)
         is_last = attempt == plan.max_attempts
         if result is not None and _needs_retry(plan, result) and not is_last:
@@ -193,6 +194,7 @@ async def _stop(process: Process) -> None:
 
 
 def _environment() -> dict[str, str]:
+    # The log must have the child's last message even if the child is killed.
     return {**os.environ, "PYTHONUNBUFFERED": "1"}
 
 
@@ -222,4 +224,5 @@ def wait_for_cells(run: RunFolder, report: Callable[[], None]) -> None:
 
 
 def _open_lock(run: RunFolder) -> int:
+    # O_CLOEXEC: a program that a test leaves running must not hold the lock.
     return os.open(run.path / _LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

@@ -48,6 +48,7 @@ def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> list[Sess
     for arm in arms:
         Ablation(arm.without)
     sessions = []
+    # A worker has its own configuration and keys, which cannot be read from here.
     for arm in arms if is_local else ():
         if arm.model != ORACLE:
             sessions.append(_require_usable_model(plan, run, arm))
@@ -55,6 +56,7 @@ def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> list[Sess
             raise ConfigError(
                 "The oracle replays known-good answers and runs no agent.", hint="Remove --agent."
             )
+        # Only names that the user gave can be wrong, and to check them costs the start of a session.
         if arm.without not in ABLATIONS.values():
             _require_known_features(plan, arm)
     return sessions

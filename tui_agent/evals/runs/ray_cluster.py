@@ -83,6 +83,7 @@ class _Cluster:
 
     def __init__(self, ray: ModuleType, plan: Plan) -> None:
         self._ray, self._plan = ray, plan
+        # Ray must not retry by itself: `run_pool` counts the attempts and reports them.
         self._run_cell = ray.remote(num_cpus=1, max_retries=0)(_run_on_worker)
         self._cases = {case.id: case for case in load_suite(plan.suite, plan.here).cases}
         self._packed: dict[str, tuple[str, Any]] = {}
@@ -138,6 +139,7 @@ def _store(run: RunFolder, cell: Cell, files: bytes) -> None:
         result, cell_folder = incoming.load_result(cell), run.cell_folder(cell)
         if result is not None and result.session:
             commands = run.open_commands(result.session, moved_to=cell_folder / "repo")
+            # The worker wrote commands with its own temporary paths.
             incoming.save_result(cell, result.model_copy(update={"open_with": commands}))
         for path in _moved_entries(incoming.path):
             target = run.path / path.relative_to(incoming.path)
@@ -158,6 +160,7 @@ def _pack_case(case: Case) -> tuple[str, bytes]:
     """Pack a case and its files. Return (path of the case's file in the archive, archive)."""
     home, paths = case.folder.resolve(), named_paths(case)
     if case.verifier is not None and "EVAL_CASE" in case.verifier.command:
+        # The verifier's command reads the case's folder, so the files that it needs are unknown.
         paths.append(home)
     base = Path(os.path.commonpath([home, *paths]))
     case_file = str((home / CASE_FILE).relative_to(base))
