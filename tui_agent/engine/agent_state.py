@@ -27,7 +27,7 @@ class StateKeeper:
         self._current[agent] = (state, reason)
 
     def remove_agent(self, agent: AgentId) -> None:
-        """Forget the state of a delegate that has ended."""
+        """Forget the state of the delegate `agent`, which has ended."""
         self._current.pop(agent, None)
 
     @property

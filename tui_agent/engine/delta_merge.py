@@ -50,6 +50,7 @@ class DeltaMerger(Generic[KeyT]):
             text = "".join(self._pieces)
             end = safe_end(text)
             self._send(text[:end], text[end:])
+        # Also without text: a new interval begins, so that the next short piece is not sent alone.
         self._flushed_at = self._clock.monotonic()
 
     def finish(self) -> None:
@@ -110,7 +111,9 @@ class FlushTimer:
 MAX_HELD_CHARS: Final = 8_000
 """Maximum length of the buffer, in characters."""
 _NEAR: Final = 300
+"""A secret's name is searched in this many characters before the end of the text."""
 _LINES_BELOW: Final = 2
+"""A secret's value can be up to this many lines below its name."""
 _TO_LAST_WORD: Final = re.compile(r"[\s\S]*(?:[\t-\r\x1c-\x20]|[^\x00-\x7f])")
 r"""Matches a text up to and including its last space or non-ASCII character."""
 _PEM_BEGIN: Final = "-----BEGIN"
@@ -140,7 +143,7 @@ def _name_pattern() -> re.Pattern[str]:
 
 @cache
 def _unfinished_pattern() -> re.Pattern[str]:
-    """Return a pattern for the end of a text before a possible secret, such as `token: `."""
+    """Return a pattern for the end of a text that a secret may follow, such as `token: `."""
     return re.compile(
         rf"(?i)(?:(?:{_REVEALING_WORD}|authorization|auth|basic|cookie|credential|digest|dsn|hmac|jwt|key|login|otp|pepper|pin|salt"
         r"|seed|session|sid)\w{0,20}[\s\"'`\\\[\](){}<>|&:=+-]{0,40}"

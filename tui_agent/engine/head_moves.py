@@ -1,4 +1,4 @@
-"""Undo, redo, revert and the preview of a revert: one at a time, and other commands can wait for its end."""
+"""Undo, redo, revert and the preview of a revert: only one at a time, and other commands can wait for its end."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -67,7 +67,8 @@ class HeadMoves:
     async def call_after(self, act: Callable[[], object]) -> None:
         """Call `act` when the running move has ended.
 
-        A message must not be recorded before that: an undo would leave it behind with the branch that it leaves.
+        A message must be recorded with this method. Recorded earlier, it would belong to the branch that the undo
+        leaves.
         """
         if self.end is not None:
             await self.end.wait()

@@ -1,8 +1,8 @@
 """Execution of hooks, one after another, with a record of each run.
 
-Invariant: a hook can allow a call only if the permission profile is the only reason to ask.
+Invariant: a hook can allow a call only if nothing but the permission profile would make the policy ask.
 
-If a hook for a call fails, the user is asked.
+If a hook for a call fails, the user is asked about the call.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -108,7 +108,10 @@ class Hooks:
         )
 
     async def before_tool(self, call: ToolCallPart, agent: AgentId, fitting: CheckArguments) -> HookVerdict:
-        """Run the hooks before a call, and record their answers."""
+        """Run the hooks before a call, and record their answers.
+
+        `fitting`: checks the arguments that a hook returns. Arguments with a fault are not used.
+        """
         hook_verdict = replace(NO_VERDICT, call=call)
         for hook in self._hooks_for("before_tool", call.name):
             reply, ran = await self._ask(hook, _call_facts(call), agent, call)
@@ -148,6 +151,7 @@ class Hooks:
         for hook in self._hooks_for(event, _subject(facts, call)):
             _, ran = await self._ask(hook, facts, agent, call)
             hook_verdict = hook_verdict.with_outcome(ran)
+            # Hooks after an event cannot prevent it, so a denial does not spare the others.
             if hook_verdict.decision == "deny" and event.startswith("before"):
                 break
         return hook_verdict

@@ -43,6 +43,7 @@ class Codex:
         sandbox = _SANDBOXES.get(request.policy, ("--sandbox", "read-only"))
         model = ("--model", request.model) if request.model else ()
         effort = ("-c", f'model_reasoning_effort="{request.effort}"') if request.effort else ()
+        # Codex refuses to run outside a git repository unless told otherwise. `-` reads the prompt from stdin.
         conversation = ("resume", thread) if (thread := text_of(self.memory.get("thread"))) else ()
         options = ("--json", "--skip-git-repo-check", *sandbox, *model, *effort)
         return ("codex", "exec", *options, *conversation, "-")
@@ -69,6 +70,7 @@ class Codex:
             return
         if kind in ("agent_message", "reasoning"):
             if is_done and text_of(item.get("text")):
+                # An answer has one message, so a second message begins the next answer.
                 if any(isinstance(part, TextPart) for part in self._pending):
                     yield from self.finish()
                 text = item["text"]
@@ -77,6 +79,7 @@ class Codex:
                 )
             return
         call_id = item["id"]
+        # Codex can report a call only when it is completed. Record its start then.
         if call_id not in self._open_calls:
             self._open_calls.add(call_id)
             arguments = {name: item[name] for name in _ARGUMENTS if name in item}

@@ -1,7 +1,7 @@
 """opencode: `opencode run --format json`.
 
-An answer consists of lines `text`, `reasoning` and `tool_use` (a finished call). The answer's last line has the usage.
-A line `error` ends the task.
+The lines `text`, `reasoning` and `tool_use` (a finished call) are the parts of an answer; the answer's last line has
+its usage. A line `error` ends the task.
 """
 
 from collections.abc import Iterator
@@ -86,6 +86,7 @@ def _usage_of(part: dict[str, Any]) -> Usage:
         count_of(cache, "write"),
         count_of(tokens, "reasoning"),
     )
+    # opencode counts cached tokens and reasoning separately; `Usage` includes them in the input and the output.
     return Usage(
         input_tokens=count_of(tokens, "input") + cached + written,
         output_tokens=count_of(tokens, "output") + reasoning,

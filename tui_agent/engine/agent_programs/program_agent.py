@@ -117,7 +117,7 @@ class ProgramAgent:
         return Finish()
 
     def _save_memory(self) -> None:
-        """Record the program's `memory`. The next turn continues the conversation with it."""
+        """Record the program's `memory`, with which the next turn continues the conversation."""
         memory = self._program.memory
         if memory != self._memory:
             self._parts.recorder.append(PluginEvent(plugin=self.name, name="state", version=1, data=memory))
@@ -131,6 +131,7 @@ class ProgramAgent:
 
     async def _run(self, spec: ExecSpec) -> ExecResult | EnvironmentFault | None:
         """Run the program and record its output."""
+        # The buffer is unlimited, because the callback of `exec` cannot wait for space in it.
         send, receive = anyio.create_memory_object_stream[bytes](math.inf)
         ended: ExecResult | EnvironmentFault | None = None
         failure: StoreError | None = None
@@ -176,7 +177,7 @@ class ProgramAgent:
             data: JsonMap = json.loads(line)
             yield from self._program.read(data)
         except (ValueError, LookupError, TypeError, AttributeError):
-            return
+            return  # a warning, or the output of a newer version: the other lines are still useful
 
     async def _record(self, event: ProgramEvent) -> None:
         match event:
@@ -272,6 +273,7 @@ def _describe_failure(program: str, ended: ExecResult | EnvironmentFault, *, has
     if ended.exit_code == 0 and has_answer:
         return ""
     lines = (ended.stderr or ended.output).decode("utf-8", "replace").splitlines()
+    # A line that begins with `{` is an event, not a message to a person.
     messages = [line.strip() for line in lines if line.strip() and not line.startswith("{")]
     last = f": {messages[-1][:500]}" if messages else ""
     if ended.exit_code == 0:

@@ -49,7 +49,7 @@ class UncheckpointedChanges:
 def uncheckpointed_by_earlier_runs(state: SessionStateView) -> UncheckpointedChanges:
     """Return the recorded changes of earlier runs that no checkpoint contains."""
     recorded = {path: change for path, change in state.uncheckpointed.items() if change.by_session}
-    if state.crash_time is not None:
+    if state.crash_time is not None:  # the call that ran may have changed files that it could not record
         return UncheckpointedChanges(any_path=True, paths=set(recorded), until=state.crash_time + GRACE_S)
     if len(recorded) >= MAX_PATHS_IN_EVENT:  # a call records at most this many paths, so there may be more
         until = max(change.time for change in recorded.values()) + GRACE_S
@@ -58,7 +58,7 @@ def uncheckpointed_by_earlier_runs(state: SessionStateView) -> UncheckpointedCha
 
 
 class JobChanges:
-    """Attributes changes that no call made to background jobs or to the user."""
+    """Decides if a background job or the user made the changes that no call made."""
 
     def __init__(self) -> None:
         self.calls: dict[CallId, None] = {}
@@ -72,7 +72,10 @@ class JobChanges:
         self._paths.update(() if changes is None else changes.paths)
 
     def drop_ended(self, running: Iterable[JobStarted]) -> None:
-        """Drop the calls whose jobs had ended before a checkpoint. `running`: jobs that ran at its start."""
+        """Drop the calls whose jobs had ended before a checkpoint.
+
+        `running`: the jobs that ran when the checkpoint began.
+        """
         # A job that ends while the files are compared may change more files, so it stays.
         running_calls = {job.call_id for job in running}
         self.calls = {call_id: None for call_id in self.calls if call_id in running_calls}
@@ -80,9 +83,10 @@ class JobChanges:
     def attribute(self, changes: WorkspaceChanges) -> tuple[WorkspaceChanges, Author, CallId | None]:
         """Return (changes, author, call id) for changes that no call made.
 
-        If a job ran, the new files, the files that it changed before, and all files in generated folders are the
-        job's. Its other changes cannot be told from the user's: these paths are contested.
+        Without a job, the user made them. Otherwise, these are the job's: new files, files that the job changed before,
+        and files in generated folders. The other files become contested, because either may have changed them.
         """
+        # Changes by several jobs cannot be told apart, so the oldest call gets all of them.
         call_id = next(iter(self.calls), None)
         if call_id is None:
             return changes, "human", None
@@ -100,10 +104,11 @@ async def attribute_changes(
 ) -> tuple[WorkspaceChanges, Author, CallId | None]:
     """Return (changes, author, call id) for changes that no checkpoint contains.
 
-    `recorded`: maps a path to its newest change in the log.
+    - `missed`: the changes by calls that no checkpoint contains.
+    - `recorded`: maps a path to its newest change in the log.
 
-    The field `contested_paths` of the returned changes names files that the user may have changed too. The call id is
-    None unless one call made all changes. Raise `CheckpointError` if the store cannot be read.
+    In the returned changes, `contested_paths` has the files that the user may have changed too. The call id is None
+    unless one call made all changes. Raise `CheckpointError` if the store cannot be read.
     """
     files = {file.path: file for file in changes.files}
     by_session = {
@@ -136,10 +141,12 @@ async def attribute_changes(
 async def contest_changes_by_others(
     changes: WorkspaceChanges, read_others: ReadOtherChanges | None, workspace: str, since: float
 ) -> WorkspaceChanges:
-    """Return `changes`, in which files are contested if another session's edit tools made the changes.
+    """Return `changes`, with the files that another session's edit tools changed marked as contested.
 
-    `since`: time of the previous comparison, in seconds since the epoch. Raise `StoreError` if the sessions cannot be
-    listed.
+    - `read_others`: function that returns the changes by other sessions (None: there are none).
+    - `since`: time of the previous comparison, in seconds since the epoch.
+
+    Raise `StoreError` if the sessions cannot be listed.
     """
     if read_others is None or not changes.files:
         return changes
@@ -173,9 +180,10 @@ def file_changed_event(
     call_id: CallId | None,
     recorded: FileChanged | None = None,
 ) -> FileChanged:
-    """Store a changed file's contents without secrets, and return the event about the change.
+    """Store a changed file's contents, with secrets redacted, and return the event about the change.
 
-    `recorded`: the file's newest recorded change since the last checkpoint. The event covers only later changes.
+    `recorded`: the file's newest recorded change since the last checkpoint. The event describes only what changed after
+    it. None: everything since the checkpoint.
     """
     old = None if file.before is None else blobs.put_file(file.before)
     new = None if file.after is None else blobs.put_file(file.after)

@@ -186,6 +186,7 @@ class CheckpointRecorder:
             return
         async with self._guard:
             self._open_call = None if author is None else (call_id, author)
+            # A store that cannot be opened must not delay every call, so the attempts are rare.
             if self._is_open or self._clock.monotonic() >= self._retry_at:
                 with self._reporting_faults():
                     await self._checkpoint_others(sorted(set(paths)))
@@ -226,7 +227,7 @@ class CheckpointRecorder:
         """Take a checkpoint if there are `changes`.
 
         `part`: index of the newest message part.
-        `goes_on`: True if the call has not ended. Later changes then count as changes by this call too.
+        `goes_on`: True if the call has not ended. Later changes are then attributed to this call too.
         """
         # A cancelled task still waits for the checkpoint, so that the changes are not attributed to a later call.
         call = self._open_call
@@ -323,9 +324,8 @@ class CheckpointRecorder:
         await self._store.aclose()
         if unattended and self._is_open and self._has_changes:
             with anyio.move_on_after(FINAL_MAINTENANCE_S), self._reporting_faults():
-                async with (
-                    self._guard
-                ):  # stopped maintenance may still be ending, and would make this do nothing
+                # Stopped maintenance may still be ending, and would make this do nothing.
+                async with self._guard:
                     await self._store.run_maintenance()
 
     # -- call only while holding the guard ---------------------------------------------------------------------------
@@ -378,6 +378,7 @@ class CheckpointRecorder:
     async def _checkpoint_others(self, also: Sequence[str] = (), *, by_user: bool = False) -> None:
         """Take a checkpoint of changes by the user, background jobs or other programs."""
         if self._is_open:
+            # The store may have been deleted or damaged meanwhile. After an error, open it again and retry once.
             with contextlib.suppress(CheckpointError):
                 await self._commit_others(also, by_user=by_user)
                 return
@@ -389,6 +390,7 @@ class CheckpointRecorder:
         if self._missed != UncheckpointedChanges():
             await self._commit_missed()
         self._missed = UncheckpointedChanges()
+        # Both are read before the comparison: what changes or ends during it belongs to the next comparison too.
         running_jobs, now = self._recorder.state.jobs, self._clock.now()
         changes = await self._use_store(lambda store: store.find_changes(extra_paths=also))
         if changes:
@@ -440,8 +442,10 @@ class CheckpointRecorder:
         )
 
     async def _use_store(self, act: Callable[[Checkpoints], Awaitable[ResultT]]) -> ResultT:
-        """Call `act` with the checkpoint store and return its result. If it raises `CheckpointError`, mark the store as
-        closed."""
+        """Call `act` with the checkpoint store and return the result of `act`.
+
+        If it raises `CheckpointError`, mark the store as closed, so that the next use opens it again.
+        """
         assert self._store is not None
         try:
             return await act(self._store)
@@ -457,6 +461,7 @@ class CheckpointRecorder:
             known = recorded[file.path].change if file.path in recorded else None
             if known is not None and matches_recorded(known, file):
                 continue
+            # In doubt, the user is the author, so that an undo asks before it restores the file.
             file_author = "human" if file.path in changes.contested_paths else author
             make_event = partial(file_changed_event, self._blobs, file, file_author, call_id, known)
             self._recorder.append(await to_thread.run_sync(make_event), agent=agent)

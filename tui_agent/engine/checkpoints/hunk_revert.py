@@ -1,7 +1,7 @@
-"""Reverts one hunk of a file's recorded change, and finds reverted hunks that an undo meets.
+"""Reverts one hunk of a file's recorded change, and finds the reverted hunks that an undo would affect.
 
-Invariant: lines that differ from the record are never changed. A reverted hunk counts as a change by the user until the
-change with this hunk is undone.
+Invariant: lines that differ from the recorded change are never changed. A reverted hunk counts as a change by the user
+until the recorded change with this hunk is undone.
 """
 
 from collections.abc import Iterable
@@ -32,7 +32,8 @@ _INEXACT = (PLACEHOLDER_START, "\ufffd")
 def find_hunk(blobs: Blobs, command: RevertHunk, records: Iterable[Record]) -> str:
     """Return the text of the hunk that `command` selects. Raise `UsageError` if the hunk cannot be reverted.
 
-    `records`: the records of the current branch. A hunk with changes that the session did not make is not reverted.
+    `records`: the records of the current branch. They show if the hunk has changes that the session did not make; such
+    a hunk cannot be reverted.
     """
 
     def read(digest: str) -> bytes | None:
@@ -123,7 +124,7 @@ class RevertedPaths:
     """Files with hunks that the user reverted after the target event of an undo.
 
     - `kept_paths`: files in which the undo would bring a reverted hunk back. The user is asked first.
-    - `restored_paths`: files in which the undo reverses nothing but the user's revert. The user is not asked.
+    - `restored_paths`: files in which the user's revert is all that the undo reverses. The user is not asked.
     """
 
     kept_paths: frozenset[str] = frozenset()
@@ -131,7 +132,7 @@ class RevertedPaths:
 
 
 class BranchReader(Protocol):
-    """The current branch of a session's log, as the plan of a restore reads it. `Recorder` is one."""
+    """The part of a `Recorder` that is needed to plan a restore."""
 
     @property
     def state(self) -> SessionStateView: ...

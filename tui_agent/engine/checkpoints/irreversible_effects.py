@@ -1,6 +1,6 @@
 """Finds effects of undone turns that an undo does not reverse: in git, outside the workspace, and on deleted files.
 
-Invariant: only recorded effects of calls and git's own records are used. What a command did unnoticed is unknown.
+Invariant: only recorded effects of calls and git's own records are used. Other effects of a command stay unknown.
 """
 
 import os
@@ -146,6 +146,7 @@ def _turn_spans(records: Iterable[Record]) -> Iterator[tuple[float, float]]:
         if number == 0:
             ended = record.time
         elif number == 1 or isinstance(payload, TurnStarted):
+            # Git records whole seconds. A turn begins with the next second, so that a commit is in one turn only.
             is_first = isinstance(payload, TurnStarted) and payload.turn == 1
             start = record.time if is_first else max(record.time, int(ended) + 1.0)
         elif isinstance(payload, TurnFinished):
@@ -173,9 +174,10 @@ def find_new_commits(repository: Repository | None, spans: Sequence[tuple[float,
 
 
 def _commits_after_reset(end: str, parents: Mapping[str, str]) -> dict[str, str]:
-    """Return the commits before the first commit whose parent is `end`. They remain after a reset to `end`.
+    """Return those of the commits `parents` that a reset of the branch to the commit `end` keeps.
 
-    `parents`: maps each commit to its parent.
+    `parents`: maps each commit to its parent, oldest first. The reset removes the first child of `end` and all later
+    commits.
     """
     remaining: dict[str, str] = {}
     for commit, parent in parents.items():

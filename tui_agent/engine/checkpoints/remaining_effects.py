@@ -174,7 +174,7 @@ CallEvents: TypeAlias = Sequence[ToolStarted | ToolFinished]
 
 
 def read_call_events(recorder: Recorder, after: int) -> CallEvents:
-    """Return the starts and ends of calls on the current branch after the event `after`. Blocks."""
+    """Return the starts and ends of calls on the current branch after the event number `after`. Blocks."""
     events = known_events(recorder.records_after(after))
     return [event.payload for event in events if isinstance(event.payload, ToolStarted | ToolFinished)]
 
@@ -191,9 +191,12 @@ def read_job_ends(recorder: Recorder, after: int) -> dict[JobId, JobFinished]:
 
 
 def find_reverted_calls(open_calls: Sequence[OpenCall], later: CallEvents) -> set[CallId]:
-    """Return the calls that started after the event of the revert, or that had started and then ended normally.
+    """Return those of `open_calls` that ran after the revert's target event, at least in part.
 
-    `open_calls`: the calls that are open at this event. `later`: the events after it on the branch that is left.
+    - `open_calls`: the calls without a result at the target event.
+    - `later`: the events of calls after the target event, on the branch that the session leaves.
+
+    A call that was stopped or lost after the target event is left out.
     """
     started = {event.call_id for event in later if isinstance(event, ToolStarted)}
     ended = {

@@ -59,9 +59,9 @@ async def make_restore_plan(
 
     - `overwrite`: files that are restored even so.
     - `kept_changes`: later file changes that the user kept, each as (commit before, commit after).
-    - `stopped_calls`: calls whose background jobs were stopped for this restore. Their new files get a conflict only if
-      they are in `listed_paths`, the files that the user was asked about (None: nobody was asked, so all get one). The
-      job made the others after the question.
+    - `stopped_calls`: calls whose background jobs were stopped for this restore.
+    - `listed_paths`: the uncertain files in the preview that the user saw (None: there was no preview). Files of
+      `stopped_calls` get no conflict if they are missing here, because the job changed them after the preview.
     """
     reverted = await find_reverted_paths(recorder, to_seq)
     moves = recorder.branches.moves
@@ -75,42 +75,43 @@ async def make_restore_plan(
         lambda: find_shared_changes(recorder.records_after(after), workspace, read_others)
     )
     actions = []
-    for act in plan.actions:
-        if act.path in reverted.kept_paths and not act.conflict:
-            act = replace(act, conflict=CHANGED_BY_YOU)
-        elif act.path in shared and not act.folder:
-            act = _with_reason(act, shared[act.path], stopped_calls, listed_paths)
-        actions.append(act)
+    for action in plan.actions:
+        if action.path in reverted.kept_paths and not action.conflict:
+            action = replace(action, conflict=CHANGED_BY_YOU)
+        elif action.path in shared and not action.folder:
+            action = _with_reason(action, shared[action.path], stopped_calls, listed_paths)
+        actions.append(action)
     return replace(plan, actions=tuple(actions))
 
 
 def _with_reason(
-    act: RestoreAction,
+    action: RestoreAction,
     change: "SharedChange",
     stopped_calls: Collection[CallId],
     listed_paths: Collection[str] | None,
 ) -> RestoreAction:
     """Return a planned action with the conflict that `change` causes."""
     if change.is_contested:
-        return replace(act, conflict=change.reason) if act.conflict == CHANGED_BY_YOU else act
+        return replace(action, conflict=change.reason) if action.conflict == CHANGED_BY_YOU else action
     is_job_file = (
         change.is_uncertain
         and change.call_id in stopped_calls
         and listed_paths is not None
-        and act.path not in listed_paths
+        and action.path not in listed_paths
     )
-    if act.conflict or is_job_file:
-        return act
-    return replace(act, conflict=change.reason, is_uncertain=change.is_uncertain)
+    if action.conflict or is_job_file:
+        return action
+    return replace(action, conflict=change.reason, is_uncertain=change.is_uncertain)
 
 
 def find_earlier_changes(records: Iterable[Record], commit: str, to_seq: int) -> tuple[tuple[str, str], ...]:
     """Return the changes in `records` by background jobs of earlier calls. Blocks.
 
-    Each item is a pair of commits, before and after the changes. An undo of these records keeps the changes.
+    Each item is a pair of commits, before and after the changes. An undo of `records` keeps these changes, because the
+    calls that made them are not undone.
 
     - `commit`: the newest checkpoint before the records.
-    - `to_seq`: target event of the undo. Changes that are recorded late, but made before this event, are left out.
+    - `to_seq`: target event of the undo. Changes that were made before this event but recorded after it are left out.
     """
     calls, pairs = set[CallId](), list[tuple[str, str]]()
     for record in records:
@@ -134,17 +135,17 @@ def plan_event(to_seq: int, plan: RestorePlan, running_jobs: tuple[str, ...] = (
 
     `running_jobs`: commands of the background jobs that the restore would stop.
     """
-    own = [act for act in plan.actions if not act.folder]
+    own = [action for action in plan.actions if not action.folder]
     acts = tuple(
         PlannedFileChange(
-            path=act.path,
-            operation=act.kind,
-            added=act.added,
-            removed=act.removed,
-            conflict=act.conflict,
-            uncertain=act.is_uncertain,
+            path=action.path,
+            operation=action.kind,
+            added=action.added,
+            removed=action.removed,
+            conflict=action.conflict,
+            uncertain=action.is_uncertain,
         )
-        for act in own[:MAX_PATHS_IN_EVENT]
+        for action in own[:MAX_PATHS_IN_EVENT]
     )
     return CheckpointPlanned(
         to_seq=to_seq,
@@ -152,8 +153,8 @@ def plan_event(to_seq: int, plan: RestorePlan, running_jobs: tuple[str, ...] = (
         unlisted_count=max(0, len(own) - MAX_PATHS_IN_EVENT),
         folders=folder_changes(
             plan,
-            [act.path for act in plan.actions if not act.conflict],
-            [act.path for act in plan.actions if act.conflict],
+            [action.path for action in plan.actions if not action.conflict],
+            [action.path for action in plan.actions if action.conflict],
         ),
         running_jobs=running_jobs,
     )
@@ -163,7 +164,7 @@ def folder_changes(
     plan: RestorePlan, restored_paths: Sequence[str], kept_paths: Sequence[str]
 ) -> tuple[FolderChange, ...]:
     """Return the generated folders of a plan, with the numbers of their restored and kept files."""
-    folders = {act.path: act.folder for act in plan.actions if act.folder}
+    folders = {action.path: action.folder for action in plan.actions if action.folder}
     removed_files = removed_paths(plan).intersection(restored_paths)
     restored_counts, removed_counts, kept_counts = (
         Counter(folders[path] for path in paths if path in folders)
@@ -186,16 +187,16 @@ def expand_overwrite(overwrite: Sequence[str], plan: RestorePlan) -> tuple[str, 
     A path that ends with `/` is a folder; `/` alone means all files.
     """
     folders = {path for path in overwrite if path.endswith("/")}
-    files = (act.path for act in plan.actions if act.folder in folders or "/" in folders)
+    files = (action.path for action in plan.actions if action.folder in folders or "/" in folders)
     return (*(path for path in overwrite if path not in folders), *files)
 
 
 def removed_paths(plan: RestorePlan) -> set[str]:
-    return {act.path for act in plan.actions if act.kind == "remove"}
+    return {action.path for action in plan.actions if action.kind == "remove"}
 
 
 def generated_paths(plan: RestorePlan) -> set[str]:
-    return {act.path for act in plan.actions if act.folder}
+    return {action.path for action in plan.actions if action.folder}
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,7 +149,7 @@ class Rewind:
             job_ends = await to_thread.run_sync(read_job_ends, self._recorder, shared)
             files, from_seq = restored is not None, self._recorder.state.seq
             self._move(target, files=files, from_seq=from_seq, effects=effects, later=later, jobs=stopped)
-            for job in self._recorder.state.jobs:
+            for job in self._recorder.state.jobs:  # started on both branches, but ended only on the old one
                 if job.job_id in job_ends:
                     self._recorder.append(job_ends[job.job_id])
         elif restored is not None and restored[1].paths:
@@ -355,7 +355,8 @@ class Rewind:
     ) -> tuple[RestorePlan, RestoreResult] | None:
         if not plan.actions:
             return None
-        paths = [act.path for act in sorted(plan.actions, key=lambda act: bool(act.folder))]
+        # Generated files come last, because the event lists only the first paths.
+        paths = [action.path for action in sorted(plan.actions, key=lambda action: bool(action.folder))]
         self._recorder.append(
             CheckpointRestoreStarted(
                 source=target.checkpoint,
@@ -364,7 +365,7 @@ class Rewind:
                 unlisted_count=max(0, len(paths) - MAX_PATHS_IN_EVENT),
             )
         )
-        await self._recorder.commit()
+        await self._recorder.commit()  # first, so that the log shows the restore even after a crash in it
         return plan, await store.restore(plan, expand_overwrite(target.overwrite, plan))
 
     def _move(
@@ -456,7 +457,9 @@ class Rewind:
         paths = sorted(own_paths, key=lambda path: path in removed)  # Messages name the first paths.
         kept_paths = tuple(path for path in restored.kept_paths if path not in restored.blocked)
         own_kept_paths = tuple(path for path in kept_paths if path not in generated)
-        reasons = {act.path: act.conflict for act in plan.actions if act.conflict != CHANGED_BY_YOU}
+        reasons = {
+            action.path: action.conflict for action in plan.actions if action.conflict != CHANGED_BY_YOU
+        }
         recorder.append(
             CheckpointRestored(
                 source=target.checkpoint,

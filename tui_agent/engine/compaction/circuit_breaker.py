@@ -68,14 +68,14 @@ class CompactionBreaker:
         """Count a request of the agent to its model."""
         self._requests += 1
 
-    def record_summary(self, after: int, last: int, window: int) -> bool:
+    def record_summary(self, after: int, max_tokens: int, window: int) -> bool:
         """Record a summary that left `after` tokens in the context. Return True if little room is left for work.
 
-        - `last`: maximum tokens of a request.
+        - `max_tokens`: maximum tokens of a request.
         - `window`: context window in tokens.
         """
         self.tokens_after_summary = after
-        is_tight = last - after < WORK * window
+        is_tight = max_tokens - after < WORK * window
         if is_tight:
             self._next_summary_at = self._requests + MIN_REQUESTS_BETWEEN
         return is_tight
@@ -85,11 +85,12 @@ class CompactionBreaker:
         history = self._recorder.model_messages(self._agent)
         return self._loops.end_stretch(history.originals(), history.removed.is_user_text)
 
-    async def load_recorded(self, last: int, window: int, model: str) -> None:
+    async def load_recorded(self, max_tokens: int, window: int, model: str) -> None:
         """Load the compactions of earlier runs. Call this before the first compaction.
 
-        - `last`: maximum tokens of a request.
+        - `max_tokens`: maximum tokens of a request.
         - `window`: context window in tokens.
+        - `model`: name of the current model.
         """
         history = self._recorder.model_messages(self._agent)
         forgotten = history.removed
@@ -108,7 +109,7 @@ class CompactionBreaker:
                 (message for message in originals if message.seq < seq), forgotten.is_user_text
             )
         self.tokens_after_summary = tokens_after_summary
-        if summary_seq is not None and last - tokens_after_summary < WORK * window:
+        if summary_seq is not None and max_tokens - tokens_after_summary < WORK * window:
             self._next_summary_at = self._requests + MIN_REQUESTS_BETWEEN - requests
         self.warned_model = model if is_tight else ""
 
@@ -118,7 +119,10 @@ def _read_compactions(
 ) -> tuple[list[int], int, int, bool]:
     """Read the main agent's compactions from the log.
 
-    `message_seq`, `summary_seq`: events of the newest user message and the newest summary.
+    Return (events of the compactions after the newest user message, tokens after the newest summary, requests since
+    this summary, True if the user was warned about little room).
+
+    `message_seq`, `summary_seq`: events of the newest user message and the newest summary (None: no summary).
     """
     compactions, tokens_after, requests, tight = list[int](), 0, 0, False
     for record in records:
@@ -172,9 +176,10 @@ class LoopDetector:
 
 
 class _StretchCounter:
-    """Counts for each key in how many stretches in a row it occurs.
+    """Counts for each key the stretches in which it occurred since the newest reset.
 
-    A key is a call, or a call with its result. A new key resets all counts.
+    A key is a call, or a call with its result. A key that never occurred before resets all counts, because the agent
+    then makes progress.
     """
 
     def __init__(self) -> None:

@@ -63,8 +63,10 @@ CHARS_PER_TOKEN: Final = 4.0
 MIN_FREED_FRACTION: Final = 0.10
 """Minimum fraction of the context's tokens that a compaction must free to be successful."""
 MIN_OFFLOAD_FRACTION: Final = 0.25
-"""Minimum fraction of the window that offloading must free. If it frees less, a summary is made instead."""
-# Less is not worth the loss of the provider's cache.
+"""Minimum fraction of the window that offloading must free. If it frees less, a summary is made instead.
+
+A smaller gain is not worth the loss of the provider's cache.
+"""
 HISTORY_SECTIONS: Final[frozenset[SectionName]] = frozenset(
     ("packed_context", "mentions", "tool_results", "recent_observations")
 )
@@ -115,6 +117,7 @@ class Compactor:
         window, limits = self._window() if packed.manifest.input_budget else 0, self._parts.compaction_limits
         if not window:
             return False
+        # A window that was learnt from refusals is a limit of the request alone, without the answer.
         compact_from = compaction_threshold(
             window, 0 if self._learnt_window.tokens else answer, limits.compact_at or COMPACT_FRACTION
         )
@@ -222,7 +225,14 @@ class Compactor:
         before: int = 0,
         per_char: float = 1 / CHARS_PER_TOKEN,
     ) -> bool:
-        """Replace all but the newest messages with a summary. Return True if the history changed."""
+        """Replace all but the newest messages with a summary. Return True if the history changed.
+
+        - `focus`: what the summary should focus on (empty: nothing special).
+        - `before`: tokens of the next request without the compaction (0: count them now).
+        - `per_char`: tokens per character of this request. Ignored if `before` is 0.
+
+        Raise `AgentLoopDetected` if the agent repeats the same calls after each compaction.
+        """
         self._begin_turn()
         recorder, window = self._parts.recorder, self._window()
         history = recorder.messages(self._agent)
@@ -260,7 +270,7 @@ class Compactor:
                 self._check_loop()
             return await self._summarise(trigger, focus.strip(), history, cut, first, before, per_char)
         finally:
-            if trigger != "user":
+            if trigger != "user":  # otherwise the engine sets the next state
                 self._states.set(AgentState.RUNNING, agent=self._agent)
 
     async def _summarise(
@@ -341,7 +351,14 @@ class Compactor:
     async def _fit_summary(
         self, facts: Facts, story: str, room: SummaryRoom, rest: Sequence[Message], base: PackedRequest
     ) -> tuple[Summary, PackedRequest]:
-        """Return a summary that fits, and the next request with that summary."""
+        """Return a summary that fits, and the next request with that summary.
+
+        - `story`: text by the model, or made from the log, about what happened.
+        - `rest`: the messages that stay after the summary.
+        - `base`: the next request without any summary.
+
+        After `MAX_TRIES`, the summary is returned even if it is still too long.
+        """
         chars = room.room
         for _ in range(MAX_TRIES):
             make = partial(build_summary, facts, story, chars, room.preferred, self._resolve_text)
@@ -349,6 +366,7 @@ class Compactor:
             message = SummaryMessage(text=summary.text, seq=facts.through, shares=summary.shares)
             smaller = await self._measure([message, *rest])
             used_tokens = smaller.needed - base.needed
+            # A summary far above its limit consists of facts that cannot be shortened: another try is useless.
             if used_tokens <= room.tokens or len(summary.text) > chars * 2:
                 break
             chars = round(min(chars, len(summary.text)) * room.tokens / used_tokens)

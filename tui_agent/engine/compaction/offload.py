@@ -47,6 +47,7 @@ class OutputOffloader:
     ) -> int:
         """Offload the oldest outputs of a context that needs `needed` tokens. Return the number of freed tokens.
 
+        - `window`: the model's window in tokens.
         - `least`: minimum to free, as a fraction of `window`. If less can be freed, nothing is offloaded.
         - `include_newest_reads`: offload also the newest file contents, if this is needed for `least`.
         - `unlimited`: offload all outputs that can be offloaded.
@@ -78,7 +79,10 @@ class OutputOffloader:
         return needed - before
 
     def _candidates(self, keep: int) -> tuple[set[CallId], list[ToolMessage]]:
-        """Return the call ids of the newest file reads, and the outputs that can be offloaded."""
+        """Return (call ids of the newest file reads, outputs that can be offloaded).
+
+        The outputs in the newest `keep` characters of the history cannot be offloaded. The newest file reads come last.
+        """
         recorder = self._parts.recorder
         history = recorder.messages(self._agent)
         removed = recorder.model_messages(self._agent).removed

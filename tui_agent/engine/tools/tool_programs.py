@@ -76,7 +76,9 @@ class ProgramKeeper:
 
     async def end_all(self, owners: Collection[str] | None = None) -> None:
         """End all programs, or only the programs of the plugins in `owners`."""
-        programs = [each for each in self._programs.values() if owners is None or each.owner in owners]
+        programs = [
+            program for program in self._programs.values() if owners is None or program.owner in owners
+        ]
         for program in programs:
             program.closing.set()
         with anyio.move_on_after(END_LIMIT_S):

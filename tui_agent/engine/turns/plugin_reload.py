@@ -58,7 +58,7 @@ class PluginReload:
             if changed is None:
                 return ()
             self._parts.extensions.replace_later(changed)
-            plugins = [each for each in changed.events if isinstance(each, PluginLoaded | PluginUnloaded)]
+            plugins = [event for event in changed.events if isinstance(event, PluginLoaded | PluginUnloaded)]
             await self._programs.end_all({event.plugin for event in plugins})
             return changed.events
 
