@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from tests.engine.harness import Bench, call, say
-from tests.engine.test_rewind import files, go, told, turn, write
+from tests.engine.test_rewind import files, go, shell, told, turn, write
 from tui_agent.engine.checkpoints import revert_plan
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.transcript.entries import NoticeEntry
@@ -196,6 +196,54 @@ async def test_without_a_preview_of_the_same_undo_files_that_can_be_the_users_st
         assert files(tmp_path) == {"one": "1\n"} and not await runs(tmp_path)
         [reason] = bench.of(CheckpointRestored)[-1].skipped_reasons.values()
         assert reason.startswith("changed while `echo $$")
+
+
+async def test_a_file_that_jobs_of_two_turns_may_have_made_is_asked_about_before_the_newer_turn_is_undone(
+    tmp_path: Path,
+) -> None:
+    answers = []
+    for name in ("first", "second"):
+        (tmp_path / name / "workspace").mkdir(parents=True)
+        script = gated(tmp_path / name, f"echo made > {name}")
+        answers += [job(script), say("It builds.")]
+    async with told(tmp_path, *answers) as bench:
+        await turn(bench, "build")
+        await turn(bench, "build more")
+        before = bench.recorder.branches.undo_to or 0
+        await open_gate(tmp_path / "first")
+        await open_gate(tmp_path / "second")
+        planned = await plan(bench, before)
+        assert [(change.path, change.uncertain) for change in planned.changes] == [
+            ("first", True),
+            ("second", True),
+        ]
+        assert planned.changes[0].conflict.startswith("changed while `echo $$")
+        assert planned.changes[0].conflict.endswith("` and job-1 of an earlier turn ran")
+        await go(bench, Undo(overwrite=("second",)))
+        assert files(tmp_path) == {"first": "made\n"}
+        assert await runs(tmp_path / "first") and not await runs(tmp_path / "second")
+        assert [*bench.of(CheckpointRestored)[-1].skipped_reasons] == ["first"]
+        await go(bench, Redo())
+        await go(bench, Revert(to_seq=1))
+        assert files(tmp_path) == {}, "an undo of both turns need not know which job made a file"
+
+
+async def test_files_of_an_earlier_job_stay_if_they_were_made_while_a_short_command_ran(
+    tmp_path: Path,
+) -> None:
+    script = gated(tmp_path, "for n in $(seq 250); do echo $n > $n; done")
+    open_it = f"echo on > {tmp_path / 'gate0'}; read -r line < {tmp_path / 'end0'}"
+    async with told(tmp_path, job(script), say("It builds."), shell(open_it), say("Done.")) as bench:
+        await turn(bench, "build")
+        await turn(bench, "wait")
+        made = files(tmp_path)
+        assert len(made) == 250
+        await go(bench, Undo())
+        assert files(tmp_path) == made
+        restored = bench.of(CheckpointRestored)[-1]
+        assert restored.kept_count == 250 and {*restored.skipped_reasons.values()} == {
+            f"changed while `{open_it[:39]}…` and job-1 of an earlier turn ran"
+        }
 
 
 async def test_files_of_a_job_that_ended_with_the_session_go_back_with_its_turn(tmp_path: Path) -> None:

@@ -147,6 +147,24 @@ async def test_undo_says_that_it_stops_the_running_job_of_the_turn(has_files: bo
         assert "Stopped the background job `cmake --build build`; a redo does not" in driven.text()
 
 
+async def test_undo_asks_about_files_that_the_running_job_of_an_earlier_turn_may_have_made() -> None:
+    reason = "changed while `make` and job-1 of an earlier turn ran"
+    async with open_app(session=begun()) as driven:
+        start_job(driven, "npm run dev")
+        to_seq = turn(driven, 2, "the next thing", "done") - 1
+        await driven.settle()
+        await driven.type("/undo")
+        await driven.press("enter")
+        plan_undo(driven, to_seq, planned_change("made.txt", reason))
+        await driven.settle()
+        assert isinstance(driven.app.screen, FileChoice)
+        assert "Changed while `make` and job-1 of an earlier turn ran" in driven.text()
+        end_grace_period(driven.app.screen)
+        await driven.press("enter")
+        undone = [command.overwrite for command in driven.session.submitted if isinstance(command, Undo)]
+        assert undone == [("made.txt",)]
+
+
 async def test_a_revert_lists_the_running_jobs_that_it_stops_and_asks_once() -> None:
     async with open_app(session=begun()) as driven:
         to_seq = start_job(driven, "cmake --build build")

@@ -63,13 +63,13 @@ class JobChanges:
     def __init__(self) -> None:
         self.calls: dict[CallId, None] = {}
         """Calls with jobs that may have changed files since the newest checkpoint, oldest first."""
-        self._paths: set[str] = set()
-        """Files that a job's call changed, and files that were new in a checkpoint of jobs' changes."""
+        self._authors: dict[str, CallId] = {}
+        """Maps the files that a job's call changed, and those that a checkpoint attributed to it, to this call."""
 
     def add_call(self, call_id: CallId, changes: WorkspaceChanges | None) -> None:
         """Add a call that started a job, with the files that the call changed."""
         self.calls[call_id] = None
-        self._paths.update(() if changes is None else changes.paths)
+        self._authors.update(dict.fromkeys(() if changes is None else changes.paths, call_id))
 
     def drop_ended(self, running: Iterable[JobStarted]) -> None:
         """Drop the calls whose jobs had ended before a checkpoint.
@@ -84,14 +84,19 @@ class JobChanges:
         """Return (changes, author, call id) for changes that no call made.
 
         Without a job, the user made them. Otherwise, these are the job's: new files, files that the job changed before,
-        and files in generated folders. The other files become contested, because either may have changed them.
+        and files in generated folders. The other files become contested, because either may have changed them. If
+        several jobs ran, the newest call gets all changes, unless another call changed all these files before.
         """
-        # Changes by several jobs cannot be told apart, so the oldest call gets all of them.
-        call_id = next(iter(self.calls), None)
-        if call_id is None:
+        if not self.calls:
             return changes, "human", None
-        foreign = changes.saved_paths.difference(self._paths)
-        self._paths.update(path for path in changes.paths if path not in foreign)
+        # An undo of the newest job's turn asks about the files. If they counted for an older job, it would not.
+        newest = list(self.calls)[-1]
+        earlier_authors = {self._authors.get(path) for path in changes.paths}
+        call_id = earlier_authors.pop() if len(earlier_authors) == 1 else newest
+        if call_id is None or call_id not in self.calls:
+            call_id = newest
+        foreign = changes.saved_paths.difference(self._authors)
+        self._authors.update({path: call_id for path in changes.paths if path not in foreign})
         contested = tuple(path for path in changes.own_paths if path in foreign)
         return replace(changes, contested_paths=contested), "command", call_id
 

@@ -3,6 +3,7 @@
 Invariant: an undo asks before it restores a file that somebody else may have changed.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import field, replace
@@ -12,6 +13,7 @@ from anyio import to_thread
 from tui_agent.engine.checkpoints.hunk_revert import BranchReader, find_reverted_paths
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import last_shared, stretches
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.checkpoint import CHANGED_BY_YOU, Checkpoints, RestoreAction, RestorePlan
 from tui_agent.ports.log import OtherChange
 from tui_agent.protocol.base import CallId, JobId
@@ -28,7 +30,7 @@ from tui_agent.protocol.events.files import (
 )
 from tui_agent.protocol.events.job import JobFinished, JobStarted
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
-from tui_agent.protocol.unicode_text import clip_line
+from tui_agent.protocol.unicode_text import clip_line, list_first
 from tui_agent.units import format_duration
 
 NO_CHECKPOINT = "There is no checkpoint of the files yet."
@@ -70,16 +72,15 @@ async def make_restore_plan(
         lambda: find_earlier_changes(recorder.records_after(after), recorder.commit_at(after), to_seq)
     )
     plan = await store.plan_restore(source, (*overwrite, *reverted.restored_paths), kept_changes)
-    workspace = recorder.state.workspace
     shared = await to_thread.run_sync(
-        lambda: find_shared_changes(recorder.records_after(after), workspace, read_others)
+        lambda: find_shared_changes(recorder.records_after(after), recorder.state, read_others)
     )
     actions = []
     for action in plan.actions:
         if action.path in reverted.kept_paths and not action.conflict:
             action = replace(action, conflict=CHANGED_BY_YOU)
-        elif action.path in shared and not action.folder:
-            action = _with_reason(action, shared[action.path], stopped_calls, listed_paths)
+        elif not action.folder and (change := shared.find(action.path)) is not None:
+            action = _with_reason(action, change, stopped_calls, listed_paths)
         actions.append(action)
     return replace(plan, actions=tuple(actions))
 
@@ -206,20 +207,40 @@ class SharedChange:
     - `reason`: says who may have changed the file.
     - `is_uncertain`: True if only the time of the change points to somebody else.
     - `is_contested`: True if the checkpoint names both the user and a background job as possible authors.
-    - `call_id`: the call that ran the command.
+    - `call_id`: the call that ran the command; None if a job of an earlier turn may have changed the file too.
     """
 
     reason: str
     is_uncertain: bool
     is_contested: bool
-    call_id: CallId
+    call_id: CallId | None
+
+
+@dataclass(slots=True)
+class SharedChanges:
+    """The files that somebody else may have changed while a command ran.
+
+    - `by_path`: maps such a file to its change.
+    - `recorded_paths`: all files with a recorded change. A checkpoint records only the first `MAX_PATHS_IN_EVENT`.
+    - `unlisted`: the change of all other files. None if nobody else may have changed them.
+    """
+
+    by_path: dict[str, SharedChange] = field(default_factory=dict)
+    recorded_paths: set[str] = field(default_factory=set)
+    unlisted: SharedChange | None = None
+
+    def find(self, path: str) -> SharedChange | None:
+        """Return the shared change of a file; None if nobody else may have changed the file."""
+        return self.by_path.get(path) if path in self.recorded_paths else self.unlisted
 
 
 @dataclass(slots=True)
 class _CommandRun:
     """A command that a call ran, in the foreground or as a background job.
 
-    `contested`: changes that the user or the command's job made.
+    - `contested`: changes that the user or the command's job made.
+    - `has_unlisted`: True if it changed more files than a checkpoint records.
+    - `earlier_jobs`: jobs that were started before, by calls that are not undone, and ran at the same time.
     """
 
     call_id: CallId
@@ -229,40 +250,66 @@ class _CommandRun:
     seconds: float = 0.0
     changes: list[FileChanged] = field(default_factory=list)
     contested: list[FileChanged] = field(default_factory=list)
+    has_unlisted: bool = False
+    earlier_jobs: list[JobId] = field(default_factory=list)
+
+    def describe_doubt(self) -> SharedChange | None:
+        """Return the change of a file for which only the time points to somebody else. None if nobody had the time."""
+        if self.earlier_jobs:
+            reason = f"changed while `{self.command}` and {list_first(self.earlier_jobs, 1)} of an earlier turn ran"
+            return SharedChange(reason, True, False, None)
+        if self.seconds > LONG_COMMAND_S:
+            reason = f"changed while `{self.command}` ran ({format_duration(self.seconds)})"
+            return SharedChange(reason, True, False, self.call_id)
+        return None
 
 
 def find_shared_changes(
-    records: Iterable[Record], workspace: str, read_others: ReadOtherChanges | None
-) -> dict[str, SharedChange]:
-    """Return the files that somebody else may have changed while a command ran. Blocks."""
-    runs, edited = _read_runs(records)
+    records: Iterable[Record], state: SessionStateView, read_others: ReadOtherChanges | None
+) -> SharedChanges:
+    """Return the files that somebody else may have changed while a command ran. Blocks.
+
+    `records`: the undone part of the branch. `state`: the session's state at its end.
+    """
+    runs, edited = _read_runs(records, state.jobs)
     runs = [run for run in runs if run.changes or run.contested]
     others: dict[str, list[OtherChange]] = {}
     if runs and read_others is not None:
-        for other in read_others(workspace, min(run.started for run in runs)):
+        for other in read_others(state.workspace, min(run.started for run in runs)):
             others.setdefault(other.change.path, []).append(other)
-    shared: dict[str, SharedChange] = {}
+    shared = SharedChanges(recorded_paths=set(edited))
+    by_path = shared.by_path
     for run in runs:
+        shared.recorded_paths.update(change.path for change in (*run.changes, *run.contested))
+        doubt = run.describe_doubt()
+        if run.has_unlisted and doubt is not None:
+            shared.unlisted = doubt
         for change in run.changes:
             reason = _other_session(run, change, others.get(change.path, ()))
             if reason:
-                shared[change.path] = SharedChange(reason, False, False, run.call_id)
-            elif run.seconds > LONG_COMMAND_S and change.path not in edited:
-                reason = f"changed while `{run.command}` ran ({format_duration(run.seconds)})"
-                shared.setdefault(change.path, SharedChange(reason, True, False, run.call_id))
+                by_path[change.path] = SharedChange(reason, False, False, run.call_id)
+            elif doubt is not None and change.path not in edited:
+                by_path.setdefault(change.path, doubt)
         for change in run.contested:
             reason = (
                 _other_session(run, change, others.get(change.path, ()))
                 or f"changed by you or by `{run.command}`"
             )
-            shared[change.path] = SharedChange(reason, False, True, run.call_id)
+            by_path[change.path] = SharedChange(reason, False, True, run.call_id)
     return shared
 
 
-def _read_runs(records: Iterable[Record]) -> tuple[list[_CommandRun], set[str]]:
-    """Return the commands with their file changes, and the files changed by edit tools."""
+def _read_runs(
+    records: Iterable[Record], running_jobs: Iterable[JobStarted]
+) -> tuple[list[_CommandRun], set[str]]:
+    """Return the commands with their file changes, and the files changed by edit tools.
+
+    `running_jobs`: jobs that run after the records.
+    """
     runs: dict[str, _CommandRun] = {}
     jobs: dict[JobId, _CommandRun] = {}
+    earlier_jobs: dict[JobId, float] = {job.job_id: math.inf for job in running_jobs}
+    """Ends of the jobs that were started before the records."""
     edited: set[str] = set()
     last_time = 0.0
     for record in records:
@@ -275,17 +322,24 @@ def _read_runs(records: Iterable[Record]) -> tuple[list[_CommandRun], set[str]]:
             case ToolFinished(call_id=call_id) as end if call_id in runs:
                 runs[call_id].ended, runs[call_id].seconds = record.time, (end.duration_ms or 0.0) / 1000
             case JobStarted(job_id=job_id, call_id=call_id) if call_id in runs:
+                earlier_jobs.pop(job_id, None)
                 jobs[job_id] = runs[call_id]
             case JobFinished(job_id=job_id) if job_id in jobs:
                 _set_end(jobs.pop(job_id), record.time)
+            case JobFinished(job_id=job_id):
+                earlier_jobs[job_id] = record.time
             case FileChanged(author="agent", path=path):
                 edited.add(path)
             case FileChanged(author="command", call_id=call_id) as change if call_id in runs:
                 runs[call_id].changes.append(change)
             case FileChanged(author="human", call_id=call_id) as change if call_id in runs:
                 runs[call_id].contested.append(change)
+            case CheckpointTaken(author="command", call_id=call_id) as taken if call_id in runs:
+                runs[call_id].has_unlisted |= taken.unlisted_count > 0
     for run in jobs.values():  # still running
         _set_end(run, last_time)
+    for run in runs.values():
+        run.earlier_jobs = [job_id for job_id, end in earlier_jobs.items() if end >= run.started]
     return list(runs.values()), edited
 
 

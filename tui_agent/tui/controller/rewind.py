@@ -3,6 +3,7 @@
 Invariant: a file is restored only after the app listed it.
 """
 
+import math
 from collections.abc import Callable, Sequence
 
 from tui_agent.folds.transcript.entries import ToolEntry, TurnEntry, UserEntry
@@ -101,7 +102,7 @@ class RewindActions:
             self._give_back(messages)
             self._host.submit(Undo(overwrite=overwrite))
 
-        if self._host.is_running or not (self._ran_long_call(undo_to) or self._ran_long_job(undo_to)):
+        if self._host.is_running or not (self._ran_long_call(undo_to) or self._ran_job(undo_to)):
             submit(())
             return
         self._plan_for = submit
@@ -118,10 +119,16 @@ class RewindActions:
             for entry in self._host.views.transcript.view().entries
         )
 
-    def _ran_long_job(self, after: int) -> bool:
-        """Return True if a background job started after event `after` is running, or ran longer than `LONG_COMMAND_S`."""
+    def _ran_job(self, after: int) -> bool:
+        """Return True if a background job that an undo to event `after` must ask about ran after this event.
+
+        A job that was started after the event counts only if it runs, or ran longer than `LONG_COMMAND_S`.
+        """
+        entries = self._host.views.transcript.view().entries
+        start = next((entry.time for entry in entries if entry.seq > after), math.inf)
         return any(
-            job.seq > after and (job.ended_at is None or job.ended_at - job.started_at > LONG_COMMAND_S)
+            job.ended_at is None
+            or job.ended_at > (start if job.seq <= after else job.started_at + LONG_COMMAND_S)
             for job in self._host.jobs.jobs
         )
 
