@@ -25,8 +25,14 @@ from tui_agent.store.log_reader import read_records
 from tui_agent.workspace.checkpoints.checkpoint_limits import Limits
 
 
+@pytest.fixture(autouse=True)
+def no_command_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the results of these tests not depend on the machine's speed."""
+    monkeypatch.setattr(revert_plan, "LONG_COMMAND_S", 1_000.0)
+
+
 @pytest.fixture
-def every_command_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def every_command_is_long(no_command_is_long: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(revert_plan, "LONG_COMMAND_S", 0.0)
 
 
