@@ -76,11 +76,12 @@ class Recorder:
     ) -> None:
         """Compute the folds of a log's current branch.
 
-        - `history`: the records of the whole log. It has fewer records in the next two cases.
+        - `history`: the records of the whole log, unless `marks` or `cached` is given.
+        - `listeners`: functions that are called with each event after it is stored.
         - `marks`: the result of `read_marks`. If given, `history` has only the records of the current branch.
         - `cached`: saved folds. If given, `history` has only the later records of the same branch.
-        - `model_sees_secrets`: True if the log is redacted but the texts for the model are not.
         - `load_earlier_fold`: function that may be called in a thread.
+        - `model_sees_secrets`: True if the log is redacted but the texts for the model are not.
         """
         self._log = log
         self._earlier = load_earlier_fold
@@ -189,6 +190,7 @@ class Recorder:
             self._append(repaired, MAIN_AGENT, None)
 
     def _append(self, payload: Payload, agent: AgentId, cause: CommandId | None) -> Envelope:
+        # The log comes first: an event that cannot be stored must not change any state.
         envelope = self._log.append(payload, agent=agent, cause=cause or self.cause)
         self._branches.apply(envelope)
         self._commits.apply(envelope)
@@ -206,7 +208,10 @@ class Recorder:
         await self._log.commit()
 
     async def let_clients_read(self) -> None:
-        """Let the event loop send all events so far. Call this before code that can block or end the process."""
+        """Let the event loop send all events so far to the clients.
+
+        Call this before code that can block the loop or end the process.
+        """
         for _ in range(SENDING_ROUNDS):
             await lowlevel.checkpoint()
 

@@ -111,6 +111,8 @@ class Engine:
                     self._mailbox.close()
                     continue
                 self._guard(partial(self._carry_out, command, group))
+            # The order matters: turn and jobs end first, so that the last checkpoint has their changes and the log their
+            # ends before the hooks run and the store closes.
             self._turns.interrupt(client_is_gone=self._client_is_gone)
             await self._turns.wait_until_ended()
             await self._background.end_all()
@@ -278,7 +280,7 @@ class Engine:
         except StoreError as error:
             self._on_trouble(error)
             return
-        except anyio.get_cancelled_exc_class():
+        except anyio.get_cancelled_exc_class():  # the session closes: keep the user's message
             queued = queue_from_steering(message, self._parts.ids.request())
             self._guard(partial(recorder.append, queued, cause=command.id))
             raise
@@ -365,8 +367,8 @@ class Engine:
     def _start_queued_turn(self, group: TaskGroup, known: set[RequestId] | None = None) -> None:
         """Start a turn with the oldest queued message if nothing else runs and the user stopped nothing.
 
-        `known`: ids of messages that were queued earlier. If there are others, it does not matter how the last turn and
-        the last `!` command ended.
+        `known`: ids of the messages that were queued before the command that has ended. A message queued since then is
+        sent even if the user stopped the last turn or the last `!` command.
         """
         state = self._parts.recorder.state
         if not state.queue or self._turns.is_running or state.running_command or self._is_closing:

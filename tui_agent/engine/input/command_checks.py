@@ -71,6 +71,7 @@ def check_command(
 ) -> Refusal | None:
     """Return the reason for refusing a command; None if the command can run now."""
     subject = _running_work(state)
+    # The order matters: if several cases apply, the first one has the reason that helps the user most.
     match command:
         case commands.SubmitPrompt() | commands.Delegate() if running and subject == "A turn":
             return Refusal(

@@ -96,7 +96,7 @@ class PromptHooks:
         return denial_reason(parts.policy, parts.recorder.state, parts.env.root, path, real)
 
     def _mentionable_servers(self, message: UserMessageReceived | UserSteered) -> Collection[str]:
-        """Return the servers whose resources a message can mention."""
+        """Return the names of the MCP servers whose resources a message can mention."""
         names = () if self._parts.tool_servers is None else self._parts.tool_servers.names
         owner, colon, _ = message.command.removeprefix("/").partition(" ")[0].partition(":")
         # A server's prompt must not read resources: the user has not typed its mentions.
@@ -112,13 +112,13 @@ class PromptHooks:
         return await servers.read_resource(server, uri)
 
     async def session_start(self) -> None:
-        """Run the hooks for the session's start. Prompts wait until these hooks have ended."""
+        """Run the hooks for the session's start, unless they have run. Prompts wait until these hooks have ended."""
         if self._session_started.is_set():
             return
         source = "resume" if self._parts.recorder.state.turn else "new"
         try:
             await self._hooks.run_hooks("session_start", {"source": source})
-        finally:
+        finally:  # also after an error: prompts must not wait forever
             self._session_started.set()
 
     async def session_end(self, *, abandoned: bool) -> None:

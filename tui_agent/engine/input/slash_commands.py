@@ -156,9 +156,12 @@ class SlashCommands:
                 self._guard_store(partial(self._states.set, *now))
 
     async def complete(self, name: str, arguments: str) -> Sequence[str]:
-        """Return completions of a slash command's arguments, or of `@` in a prompt.
+        """Return completions of the arguments of the slash command `name`.
 
-        For `REFUSED_MENTIONS`, return the paths that a message cannot mention.
+        If `name` is `MENTION`, return completions of `@` in a prompt.
+
+        If `name` is `REFUSED_MENTIONS`, return those of the paths in `arguments`, one a line, that a message cannot
+        mention.
         """
         servers = self._parts.tool_servers
         if name == REFUSED_MENTIONS:
@@ -182,6 +185,7 @@ class SlashCommands:
                     )[:MAX_COMPLETIONS]
                 raise PluginError(f"it took longer than {format_time_limit(COMPLETION_LIMIT_S)}")
         except TuiAgentError as error:
+            # Each typed letter asks for completions, but the user needs to read an error only once.
             if error.message not in self._told_faults:
                 self._told_faults.add(error.message)
                 fault = ErrorRaised(where=f"command /{name}", message=error.message, hint=error.hint)
@@ -220,7 +224,7 @@ class SlashCommands:
         """Start a turn with the message, or queue it while a turn runs."""
         if not self._turns.is_running:
             self._begin_turn(message, group, command)
-        elif message.shell:
+        elif message.shell:  # a queued message cannot carry shell commands
             self._refuse(command, "A turn is running.", f"Run {message.command} after the turn.")
         else:
             queue_id = self._parts.ids.request()

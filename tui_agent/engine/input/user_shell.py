@@ -52,7 +52,10 @@ async def run_user_shell(
 
 
 def close_shell(recorder: Recorder, started: UserShellStarted, history: Sequence[Record]) -> None:
-    """Record the end and the output of a command that was running when the program crashed."""
+    """Record the end and the output of a command that was running when tui-agent crashed.
+
+    `history`: the records of the session, with the command's output.
+    """
     output = Output()
     started_at = last_at = 0.0
     for record in known_events(history):

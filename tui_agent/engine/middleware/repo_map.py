@@ -70,6 +70,7 @@ class RepoMapSection(api.BaseMiddleware):
                     files=0, skipped=0, partial=True, duration_ms=waited, delay_reason=LATE_REASON
                 )
             )
+            # A query that is already late is kept: the map that arrives was made for it.
             self._late = self._late or (query, turn.emit)
         else:
             _record_map(rendered, query, turn.emit)

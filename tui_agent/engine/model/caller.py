@@ -239,7 +239,7 @@ class ModelCaller:
         return await chain(request)
 
     def _fragments(self, query: ModelQuery, state: SessionStateView) -> list[Fragment]:
-        """Return the middlewares' fragments of the prompt."""
+        """Return the middlewares' fragments of the prompt. A request for a summary has its own prompt instead."""
         if self._history_agent != self._agent:
             return [Fragment(id="compact", text=query.system or "")]
         return [
@@ -254,7 +254,7 @@ class ModelCaller:
     async def _pack(self, packing: RequestInput) -> PackedRequest:
         """Assemble a request."""
         packed = await self._pack_once(packing)
-        # The first request of a session does not wait for the tokenizer to load.
+        # Only a request near a limit needs exact counts. The first request never waits for the tokenizer to load.
         has_history = any(
             isinstance(message, AssistantMessage | SummaryMessage) for message in packing.messages
         )
@@ -300,6 +300,7 @@ class ModelCaller:
             try:
                 fault = await call.attempt()
             except anyio.get_cancelled_exc_class():
+                # Every recorded request needs an end, and the provider may charge for this one.
                 call.record_failure(ModelFault("cut", "stopped"), attempt, cancelled=True, in_flight=True)
                 raise
             if fault is None:
@@ -384,7 +385,10 @@ class LimitWatch:
         self._recorded_levels: set[MeterLevel] = set()
 
     def check(self) -> None:
-        """Record the context's level if it has risen (e.g. to `over`), or if the context is below all limits again."""
+        """Record the context's level if it has risen, for example to `over`, or if it is below all limits again.
+
+        Each level is recorded at most once in a turn.
+        """
         meter, turn = self._recorder.meter, self._recorder.state.turn
         if turn != self._turn:
             self._turn, self._recorded_levels = turn, set()

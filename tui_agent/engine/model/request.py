@@ -41,6 +41,7 @@ class RequestBuilder:
         """Return the history with every long text loaded. Raise `BlobNotFound` if a text is missing."""
         known = len(self._history)
         grown = known <= len(history) and all(map(is_, self._history, history))
+        # A new result may belong before results that are already there, so the order must be computed again.
         if not grown or (known < len(history) and isinstance(history[known], ToolMessage)):
             known, self._ready = 0, ()
         self._ready += tuple(self._resolve(message) for message in _order_results(history[known:]))

@@ -90,6 +90,7 @@ def guard_plugin(label: str, error_type: type[TuiAgentError]) -> Iterator[None]:
 def guard_task() -> Iterator[None]:
     """While the `with` block runs, interrupt the current task if its code blocks the event loop."""
     task = _current_task()
+    # Guards can be nested. Only the outermost one ends the protection.
     is_outermost = task not in _guarded_tasks
     _guarded_tasks.add(task)
     try:

@@ -105,9 +105,10 @@ class _LoopWatch:
         """Requests to the watching thread: `stop` (the user stopped the turn) or `end` (end the watch)."""
 
     def run(self) -> None:
-        """Check the event loop until `end`. Interrupt the main thread if the loop answers none of `CHECKS` checks.
+        """Check the event loop until `end` is called.
 
-        The main thread is interrupted earlier if the loop does not carry out the user's stop command.
+        Interrupt the main thread if the loop misses `CHECKS` checks in a row, or does not carry out the user's stop
+        command.
         """
         missed = 0
         # Checks are counted instead of seconds, because a stopped process must not count as blocked.
@@ -152,6 +153,7 @@ class _LoopWatch:
     def _interrupt(self, reason: str) -> None:
         """Raise an error in the plugin's code until the event loop answers, or call `give_up`."""
         self._interrupts = 0
+        # The signal has no effect while the main thread runs code outside the plugin, so it is sent repeatedly.
         for _ in range(MAX_SIGNALS):
             self._reason = EventLoopBlocked(reason)
             signal.pthread_kill(threading.main_thread().ident or 0, STOP_SIGNAL)
@@ -205,6 +207,7 @@ class _LoopWatch:
         """Return True if `frame` is in a plugin's code that can be interrupted."""
         while frame is not None:
             module = frame.f_globals.get("__name__", "")
+            # The innermost code of tui-agent decides: an error raised in the engine itself could break its state.
             if module.startswith("tui_agent."):
                 return module in _CALLERS and is_guarded(self._loop)
             frame = frame.f_back

@@ -51,8 +51,11 @@ def guard_plugin_tasks(report: Callable[[PluginFailed], object]) -> Iterator[Non
 
 
 def _calling_plugin() -> str:
-    """Return the name of the plugin that starts a task; empty for tui-agent's own tasks."""
-    frame: FrameType | None = sys._getframe(2)
+    """Return the name of the plugin that starts a task; empty for tui-agent's own tasks.
+
+    The plugin is the first one on the stack, before any code of tui-agent.
+    """
+    frame: FrameType | None = sys._getframe(2)  # skips this function and the task factory
     while frame is not None and not (module := frame.f_globals.get("__name__", "")).startswith("tui_agent."):
         if plugin := plugin_of(module):
             return plugin

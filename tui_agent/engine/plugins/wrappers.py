@@ -89,6 +89,7 @@ class GuardedMiddleware:
                 _expect(answer, answer_type, f"a {answer_type.__name__}")
         except _MiddlewareFault as fault:
             self._leave_out(fault)
+            # The request or the call must not run a second time if the middleware failed after it.
             return inner[-1] if inner else await call_next(wrapped)
         return answer
 

@@ -86,7 +86,7 @@ def coerce_value(value: JsonValue, schema: JsonValue) -> JsonValue:
     if "boolean" in types and text.lower() in ("true", "false"):
         return text.lower() == "true"
     if "integer" in types and text.removeprefix("-").isascii() and text.removeprefix("-").isdigit():
-        return int(text) if len(text) <= 18 else value
+        return int(text) if len(text) <= 18 else value  # 18 digits always fit in 64 bits
     if "number" in types:
         number = _parse_json(text)
         if isinstance(number, int | float) and not isinstance(number, bool):
@@ -183,7 +183,9 @@ def canonical_arguments(arguments: JsonMap, known: Collection[str]) -> JsonMap:
         if key in known or key in IGNORED_ARGUMENTS:
             continue
         name = _canonical_name(key, known)
-        if renamed.setdefault(name, value) != value:
+        if (
+            renamed.setdefault(name, value) != value
+        ):  # two names, two values: the check then refuses the unknown name
             renamed[key] = value
     return renamed
 

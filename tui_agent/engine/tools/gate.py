@@ -228,6 +228,7 @@ class Gate:
             "unrestorable": await self._find_unrestorable(refused),
         }
         request, answer = await self._ask_user(case, decision, judged, preview, changes)
+        # No rule may let later commands leave the sandbox unasked, whatever a client sends.
         answer = answer.model_copy(update={"reach": "once", "rule": ""})
         verdict = self._verdict_by_user(case, decision, request, answer, judged)
         if verdict.allowed:
@@ -241,7 +242,7 @@ class Gate:
         return tuple(file.name for file in files if file.path not in restorable)
 
     def _find_sandbox_only_path(self, case: JudgedCall, judged: dict[str, str]) -> str:
-        """Return a path that the call needs and that only the sandbox's own temporary folder can have, or ""."""
+        """Return a path that the call needs and that exists only in the sandbox's own temporary folder, or ""."""
         env, needed = self._parts.env, self._parts.policy.needed_paths(case.effects)
         if not isinstance(env, PrivateTempFinder):
             return ""
@@ -249,7 +250,7 @@ class Gate:
         return min(env.find_private_temp_paths(paths), default="")
 
     def _outside_changes(self, case: JudgedCall, content: str) -> dict[str, str]:
-        """Return the changes of a permission request for a command that runs outside the sandbox."""
+        """Return the values of a permission request's fields that differ if the command runs outside the sandbox."""
         return {"sandbox": "", "digest": self._digest(case, f"outside {content}")}
 
     def _find_rule_fault(
@@ -436,6 +437,7 @@ class Gate:
         outside = tuple(sorted(path for path in written_paths if not self._is_inside(path)))
         is_unasked = decision.verdict == "allow"
         is_read_only = (only_reads := decision.classes == (READ_ONLY,)) and is_unasked
+        # A broad rule does not open files with secrets; the user, a rule for exactly this call, or bypass does.
         may_read_secrets = not is_unasked or decision.allowed_by_exact_rule or policy == "bypass"
         granted = SandboxGrant(
             judged=judged,
@@ -457,6 +459,7 @@ class Gate:
 
     def _is_inside(self, path: str) -> bool:
         """Return True if a real path is the workspace or a file in it."""
+        # With the slashes, `/work2` is not inside `/work`.
         return f"{path}/".startswith(self._parts.env.root.rstrip("/") + "/")
 
     def _policy_name(self, agent: AgentId) -> PolicyName:

@@ -81,6 +81,7 @@ class _Job:
         """Add new output to the buffer, and return the output to record now."""
         self.size += len(data)
         self._newest += data
+        # Trim only after some excess, so that not every piece of output moves the whole buffer.
         if len(self._newest) > MAX_KEPT_BYTES + MAX_KEPT_BYTES // 4:
             del self._newest[: len(self._newest) - MAX_KEPT_BYTES]
         self.changed.set()
@@ -189,11 +190,14 @@ class JobManager:
         await self._cancel_jobs([self._jobs[job_id] for job_id in job_ids], "stopped", "rewind")
 
     def follow_branch(self) -> None:
-        """Record which of the branch's jobs have ended. Call this after the session moved to another event."""
+        """Record the ends of those jobs on the current branch that have ended but have no recorded end there.
+
+        Call this after the session moved to another event.
+        """
         recorder = self._parts.recorder
         for start in recorder.state.jobs:
             job = self._jobs.get(start.job_id)
-            if job is None:
+            if job is None:  # an earlier run of tui-agent started it
                 recorder.append(JobFinished(job_id=start.job_id, end="lost"))
             elif job.state is not None:
                 self._record_end(job)

@@ -1,6 +1,6 @@
-"""A tool call, and the facts by which it is judged, such as which of the files that it deletes `/undo` can restore.
+"""A tool call with the facts for the decision about it, such as the deleted files that `/undo` can restore.
 
-Invariant: the newest checkpoint has the current content of each of these files.
+Invariant: the newest checkpoint has the current content of each file that counts as restorable.
 """
 
 import os
@@ -83,7 +83,10 @@ class RestorableFiles:
         self._checkpointing = checkpointing
 
     async def find(self, checked: CheckedCall) -> frozenset[str]:
-        """Return the absolute paths of the files that the call deletes and `/undo` can restore."""
+        """Return the absolute paths of the files that the call deletes and `/undo` can restore.
+
+        The result is empty if the policy's decision does not depend on these files.
+        """
         settings = self._parts.recorder.state_of(checked.agent).settings
         profile = PROFILES[settings.policy if settings else "ask"]
         if profile.writes_inside == "deny" or profile.deletes_inside == "allow":
@@ -151,7 +154,8 @@ class CallFacts:
     def find(self, case: JudgedCall, judged: dict[str, str], *more: str) -> PolicyFacts:
         """Return the facts about a call.
 
-        `judged`: the result of `resolve_paths`. `more`: rules to apply in addition to the session's rules.
+        - `judged`: the result of `resolve_paths`.
+        - `more`: rules to apply in addition to the session's rules.
         """
         state = self._parts.recorder.state_of(case.agent)
         env, policy = self._parts.env, self._parts.policy

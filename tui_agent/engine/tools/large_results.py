@@ -30,7 +30,9 @@ A small window lowers the two limits, but not below `MIN_RESULT_BYTES`.
 """
 _CHARS_PER_TOKEN = 4
 _PREVIEW_FRACTION = 2 / 3
+"""Size of the preview of a result that is too long, as a fraction of the limit."""
 _MARGIN = 256
+"""Minimum number of bytes that a tool's own preview leaves out, if its full output becomes an artifact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ async def offload_large_result(result: ToolResult, tool: str, window: int, blobs
     is_preview = isinstance(full_output, BlobText) and full_output.size > size + _MARGIN
     recordable = RecordableResult(result.content, result.summary, full_output)
     if size > limit or is_preview:
-        with anyio.CancelScope(shield=True):
+        with anyio.CancelScope(shield=True):  # the call has ended, so a stop must not lose its result
             recordable = await to_thread.run_sync(partial(_offload, result, tool, limit, size, blobs))
     return recordable
 
@@ -72,6 +74,7 @@ async def offload_large_result(result: ToolResult, tool: str, window: int, blobs
 def _offload(result: ToolResult, tool: str, limit: int, size: int, blobs: Blobs) -> RecordableResult:
     content, summary, full_output = result.content, result.summary, result.full_output
     texts = (blobs.read_text(part.text) for part in content if isinstance(part, TextContent))
+    # Storing a text redacts its secrets, so the preview is made from the stored text.
     text = blobs.read_text(blobs.put_text("\n".join(texts)))
     if size > limit and (full_output is None or _size(full_output) <= len(text)):
         full_output = blobs.put_text(text)

@@ -13,6 +13,7 @@ from tui_agent.protocol.events.tool import ToolFinished, ToolProgress
 from tui_agent.units import format_number
 
 HEAD_CHARS = 6_000
+"""Maximum length of the stored beginning of an output, in characters."""
 TAIL_CHARS = 10_000
 """Maximum length of the stored end of an output, in characters."""
 

@@ -89,9 +89,8 @@ class ToolPhase:
         planned = [self._plan(call, agent) for call in calls]
         recorded = {call.call_id for call in self._parts.recorder.state.open_calls if call.called}
         for plan in planned:
-            if (
-                plan.call.call_id not in recorded
-            ):  # an earlier run recorded calls that still wait for approval
+            # An earlier run may have recorded the call already, if it still waits for approval.
+            if plan.call.call_id not in recorded:
                 self._record_call(plan, agent)
         edit_failed = False
         for _, group in groupby(planned, lambda plan: plan.parallel_key):

@@ -49,7 +49,7 @@ class CheckedCall:
 
 
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,63}")
-_MAX_VERB = 9
+_MAX_VERB = 9  # the app shows verbs in a column
 
 
 class ToolRegistry:

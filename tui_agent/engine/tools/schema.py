@@ -81,7 +81,7 @@ def _inline_references(
     if isinstance(reference, str):
         name = reference.rsplit("/", 1)[-1]
         if name in inside or name not in definitions:
-            return {}
+            return {}  # a model that contains itself: the inner occurrence allows any value
         target = _inline_references(definitions[name], definitions, (*inside, name))
         if isinstance(target, dict):
             target.pop("description", None)

@@ -30,7 +30,11 @@ def allowed_tools(parts: EngineParts, agent: AgentId) -> frozenset[str] | None:
 def offered_tools(
     parts: EngineParts, state: SessionStateView, policy: PolicyName, names: Sequence[str] | None
 ) -> tuple[ToolSchema, ...]:
-    """Return the tools of `names` (None: all) that a model can use in an agent's state `state`."""
+    """Return the schemas of the tools that a model can use now.
+
+    - `state`: the agent's state.
+    - `names`: the tools to choose from (None: all).
+    """
     missing: set[Service] = set(parts.missing_services)
     if not any(not skill.fault for skill in state.skills):
         missing.add("skills")

@@ -1,4 +1,4 @@
-"""Programs that tools keep running between their calls, such as language servers, and their group with background jobs.
+"""Programs that tools keep running between their calls, such as language servers.
 
 Invariant: a program has the permissions of the call that uses it, and ends with the session at the latest.
 """
@@ -57,6 +57,7 @@ class ProgramKeeper:
         `ports.program.Programs`)."""
         permissions = (spec.allow_network, spec.read_only, spec.writable_paths)
         running = self._programs.get((owner, name))
+        # The sandbox of a running program cannot be changed, so other permissions need a new start.
         if running is not None and (running.permissions != permissions or running.ended.is_set()):
             await self.end(owner, name)
             running = None

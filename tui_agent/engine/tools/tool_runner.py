@@ -138,7 +138,10 @@ class CallRunner:
         return end
 
     async def _find_changes(self, call_id: CallId, runs: bool) -> WorkspaceChanges | None:
-        """Return the file changes that a call made."""
+        """Return the file changes that a call made.
+
+        `runs`: True if the call may have changed any file. Otherwise, only the reported files are compared.
+        """
         reported = self._written_paths.pop(call_id, set())
         return await self._checkpointing.find_call_changes(None if runs else reported)
 

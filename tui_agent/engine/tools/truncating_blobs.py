@@ -15,7 +15,10 @@ MAX_FALLBACK_CHARS = 2_000
 
 
 class TruncatingBlobs:
-    """Wraps a blob store. A text that cannot be stored is truncated to fit in a line of the log."""
+    """Wraps a blob store. Truncates a text that cannot be stored, so that it fits in a line of the log.
+
+    `faults`: the errors so far.
+    """
 
     def __init__(self, inner: Blobs) -> None:
         self._inner = inner

@@ -92,6 +92,8 @@ class DelegateRunner:
         Raise `ToolError` if the delegate cannot start.
         """
         plan = self._plan(task, parent)
+        # Each agent has its own slots. With shared slots, delegates that wait for their own delegates could take all of
+        # them, and nothing would continue.
         slots = self._slots.setdefault(parent, anyio.Semaphore(max(1, self._parts.delegation.max_parallel)))
         async with slots:
             return await self._run_plan(plan, call_id, parent)
@@ -294,6 +296,7 @@ def _last_calls(history: Sequence[Message], blobs: Blobs) -> str:
 def _first_argument(call: ToolCallPart, blobs: Blobs) -> str:
     """Return the start of the call's first text argument."""
     argument = next((value for value in call.arguments.values() if isinstance(value, str)), "")
+    # Storing a text redacts its secrets.
     return " ".join(blobs.read_text(blobs.put_text(argument)).split())[:MAX_ARGUMENT_CHARS]
 
 
@@ -336,9 +339,9 @@ class Brief(BaseMiddleware):
 
 
 class InstructionsOnly(BaseMiddleware):
-    """Wraps a middleware for a delegate. It contributes only instructions to the delegate's prompt, or nothing.
+    """Wraps a middleware for a delegate, so that it contributes only instructions to the delegate's prompt.
 
-    `instructions`: False to contribute nothing.
+    `instructions`: False if it contributes nothing at all.
     """
 
     def __init__(self, inner: Middleware, *, instructions: bool) -> None:

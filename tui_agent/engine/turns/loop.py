@@ -221,7 +221,7 @@ class TurnLoop:
         if state.repeat_count < MAX_REPEATS or self._asked_about == state.repeated_call:
             return True
         if state.delegate_level:
-            return False
+            return False  # a delegate does not ask the user
         self._asked_about = state.repeated_call
         try:
             answer = await self._asker.ask(
@@ -239,6 +239,9 @@ class TurnLoop:
 
 
 def _has_new_steering(before: SessionStateView, now: SessionStateView) -> bool:
-    """Return True if the agent must continue because the user sent a message during the iteration."""
+    """Return True if the agent must continue because the user sent a message that no model call has seen.
+
+    `before`, `now`: the state at the start and at the end of the iteration.
+    """
     called_model = now.totals.model_calls > before.totals.model_calls
     return now.pending_steers > (0 if called_model else before.pending_steers)

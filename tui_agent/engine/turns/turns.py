@@ -229,7 +229,10 @@ class Turns:
                 await self._caller.compactor.compact("user", command.focus)
 
     def _calls_to_close(self) -> list[OpenCall]:
-        """Return the open calls that end with the turn."""
+        """Return the open calls that end with the turn.
+
+        Calls that wait for approval stay open if the client has disconnected: the next run asks again.
+        """
         recorder, open_calls = self._parts.recorder, self._parts.recorder.state.open_calls
         if not (self._client_is_gone and self._parts.interactive):
             return list(open_calls)
