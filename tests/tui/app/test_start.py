@@ -346,12 +346,20 @@ async def test_the_page_gives_way_to_the_first_message() -> None:
         assert "This folder" not in driven.text() and "How is the weekly report" in driven.text()
 
 
-async def test_a_local_server_is_found_by_asking_it() -> None:
+@pytest.mark.parametrize("keeps_open", [False, True])
+async def test_a_local_server_is_found_by_asking_it(keeps_open: bool) -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readline()
         body = b'{"object": "list", "data": [{"id": "qwen3"}, {"id": "b"}]}'
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        # As uvicorn does: the headers first, then the body in a packet of its own.
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body))
         await writer.drain()
+        for _ in range(5):
+            await asyncio.sleep(0)  # lets the client read the headers
+        writer.write(body)
+        await writer.drain()
+        if keeps_open:
+            await reader.read()  # until the client closes the connection
         writer.close()
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)

@@ -39,23 +39,31 @@ async def find_servers(known: Sequence[tuple[str, int]] = SERVERS) -> list[Serve
 
 
 async def _ask(name: str, port: int) -> Server | None:
+    """Return the server on this port, or None if no server sends a list of models within `TIMEOUT_S`."""
     try:
         async with asyncio.timeout(TIMEOUT_S):
+            # An address instead of a name, so that no name lookup can lead to another machine.
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             try:
                 writer.write(
                     f"GET /v1/models HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\n\r\n".encode()
                 )
                 await writer.drain()
-                response = await reader.read(MAX_RESPONSE_BYTES)
+                response = b""
+                # A server may send the headers before the body, and may leave the connection open.
+                while len(response) < MAX_RESPONSE_BYTES and (chunk := await reader.read(MAX_RESPONSE_BYTES)):
+                    response += chunk
+                    if server := _parse_server(name, port, response):
+                        return server
             finally:
                 writer.close()
     except (OSError, TimeoutError):
-        return None
-    return _parse_server(name, port, response)
+        pass
+    return None
 
 
 def _parse_server(name: str, port: int, response: bytes) -> Server | None:
+    # The JSON object begins at the first brace. Headers and chunk sizes around it are skipped.
     start, end = response.find(b"{"), response.rfind(b"}")
     try:
         models = tuple(str(model["id"]) for model in json.loads(response[start : end + 1])["data"])
@@ -72,14 +80,14 @@ def first_choices(
     `keys`: names of the environment variables that are set.
     """
     return [
-        *(_profile(name, profile, keys) for name, profile in models.items()),
-        *_with_keys(keys),
-        *(_local(server) for server in local if server.models),
+        *(_profile_choice(name, profile, keys) for name, profile in models.items()),
+        *_vendor_choices(keys),
+        *(_server_choice(server) for server in local if server.models),
         *WAYS_TO_START,
     ]
 
 
-def _profile(name: str, profile: ModelProfile, keys: Collection[str]) -> StartChoice:
+def _profile_choice(name: str, profile: ModelProfile, keys: Collection[str]) -> StartChoice:
     variable = profile_key(profile)
     group = "Set up in config.toml"
     if variable and variable not in keys:
@@ -88,7 +96,8 @@ def _profile(name: str, profile: ModelProfile, keys: Collection[str]) -> StartCh
     return StartChoice(name, about, profile.model, f"model {name}", group)
 
 
-def _with_keys(keys: Collection[str]) -> list[StartChoice]:
+def _vendor_choices(keys: Collection[str]) -> list[StartChoice]:
+    """Return a row for each vendor with an API key in the environment."""
     choices: list[StartChoice] = []
     for vendor in PROVIDERS.values():
         variable = next((key for key in vendor.key_variables if key in keys), "")
@@ -111,13 +120,13 @@ def suggested_model(vendor: Provider) -> str:
     return f"{vendor.name}/{model}" if model else ""
 
 
-def _local(server: Server) -> StartChoice:
+def _server_choice(server: Server) -> StartChoice:
     about = f"answers on localhost:{server.port}, {format_count(len(server.models), 'model')}"
     model = server.models[0]
     return StartChoice(server.name, about, model, f"local {server.address} {model}", "Found on this machine")
 
 
-_WRITTEN = {
+_SPELLINGS = {
     "openai": "OpenAI",
     "deepseek": "DeepSeek",
     "openrouter": "OpenRouter",
@@ -135,7 +144,7 @@ _WRITTEN = {
 
 def vendor_title(name: str) -> str:
     """Return the usual spelling of a vendor's name, e.g. `OpenAI` for `openai`."""
-    return _WRITTEN.get(name, name.replace("_", " ").capitalize())
+    return _SPELLINGS.get(name, name.replace("_", " ").capitalize())
 
 
 def ready_choices(help_key: str) -> list[StartChoice]:
