@@ -78,7 +78,7 @@ class PluginSections:
         """Draw all section titles, and the content of open sections, in at most `room` rows."""
         pen = Pen(looks, "s1")
         rows: list[Strip] = []
-        spare = room - self.count
+        spare = room - self.count  # A title of each section is always shown.
         for name, state in self.feed.panes.items():
             is_open = name in self.feed.unfolded
             mark = looks.symbols.open if is_open else looks.symbols.folded
@@ -89,11 +89,11 @@ class PluginSections:
                 pen.part(pane_title(name), "t1" if is_open else "t2", bold=True, intent=f"pane {name}"),
             ]
             note: tuple[str, Role] = ("", "t3") if is_open else self._folded_note(name)
-            room = max(0, width - cells(left) - 6)
+            note_room = max(0, width - cells(left) - 6)
             right = (
                 pen.part("stopped", "error")
                 if state.is_stopped
-                else pen.part(fit(clean_line(note[0]), room, looks.symbols.ellipsis), note[1])
+                else pen.part(fit(clean_line(note[0]), note_room, looks.symbols.ellipsis), note[1])
             )
             rows.append(pen.line(width, left, [right]))
             if is_open and spare > 0:
