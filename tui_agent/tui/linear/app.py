@@ -50,7 +50,14 @@ async def talk(
     prompt: str = "",
     data_dir: Path | None = None,
 ) -> int:
-    """Run one session line by line until the user quits or the engine ends; return the exit status."""
+    """Run one session line by line until the user quits or the engine ends.
+
+    - `read_line`: returns the next typed line, or None at the end of input
+    - `say`: prints a line
+    - `prompt`: the first message to send; empty for none
+
+    Return the exit status: 0, 1 if the engine ended by itself, or 2 if the session could not be opened.
+    """
     async with anyio.create_task_group() as group:
         group.start_soon(session.serve)
         try:
@@ -120,7 +127,7 @@ async def _write_all(
     - `last`: number of the newest event recorded before this run
     - `input_scope`: the scope of the task that reads the user's lines
     """
-    # If the earlier run left a tool call open, the turn continues.
+    # If the earlier run ended during a tool call, the turn is continued after the last event of that run.
     follower = session.follow()
     while batch := await follower.next_batch():
         for record in batch:

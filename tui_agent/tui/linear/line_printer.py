@@ -105,7 +105,7 @@ class LinePrinter:
         """Maps a request's id to the printed part of its streamed answer."""
         self._unfinished_lines: dict[str, str] = {}
         """Maps a request's id to the incomplete last line of its streamed answer."""
-        self._unmapped = False
+        self._has_map_notice = False
         """True once the notice about a missing repository map was printed."""
         self._has_failure_line = False
         """True if a failed model request of the main agent was printed during the current turn."""
@@ -160,7 +160,7 @@ class LinePrinter:
                 streamed = self._streamed_text.pop(request_id, "")
                 self._unfinished_lines.pop(request_id, None)
                 answer = "\n".join(text_preview(part.text) for part in parts if isinstance(part, TextPart))
-                rest = answer.removeprefix(streamed).strip("\n")
+                rest = answer.removeprefix(streamed).strip("\n")  # The streamed part is already printed.
                 return [rest if streamed else f"answer, {rest}"] if rest else []
             case ModelRetried() as again:
                 attempt = f"try {again.attempt + 1} in {format_duration(again.wait_s)}"
@@ -202,11 +202,11 @@ class LinePrinter:
                 return [f"context, {level} the limit, {format_percent(fraction)}"]
             case ContextCompacted() | ContextStuck():
                 return [describe_effect(record)]
-            case RepomapBuilt(delay_reason=late, duration_ms=waited) if late and not self._unmapped:
-                self._unmapped = True
+            case RepomapBuilt(delay_reason=late, duration_ms=waited) if late and not self._has_map_notice:
+                self._has_map_notice = True
                 return [f"{missing_map_notice(waited)} {MAP_COMES_LATER}"]
             case RepomapUsed(injected=True):
-                self._unmapped = False
+                self._has_map_notice = False
                 return []
             case _:
                 return []

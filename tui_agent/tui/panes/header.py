@@ -48,6 +48,7 @@ class Header(LinePane):
         """Set the session's status. The header shows it on a very low screen."""
         if status != self.status:
             before, self.status = self.status, status
+            # The model's name also depends on the word `opening`.
             if self.shape.tiny or "opening" in (before.word, status.word):
                 self.show()
 
@@ -91,6 +92,7 @@ class Header(LinePane):
         title_room = min(cell_width(self.title), MIN_TITLE_WIDTH * (2 if shape.width >= 100 else 1))
         place = self._location(room, title_room)
         title = fit(self.title, max(0, room - cells(place)), self.looks.symbols.ellipsis)
+        # A title of only a few letters says less than none.
         is_legible = title == self.title or cell_width(title) >= MIN_PART_WIDTH
         return [*left, *place, pen.part(title if is_legible else "", bold=True)]
 
@@ -112,6 +114,7 @@ class Header(LinePane):
             options.append((name, branch, 0))
             if branch and branch_room >= MIN_PART_WIDTH:
                 options.append((name, f" ({fit(self.branch, branch_room, self.looks.symbols.ellipsis)})", 0))
+        # From the longest form to the shortest; the first one that fits is shown.
         for place, git, reserve in (*options, (name, "", title_room), ("", "", title_room)):
             parts = [pen.part(place, "t2"), pen.part(git, "t3")] if place else []
             if state.is_fork:
@@ -144,7 +147,7 @@ class Header(LinePane):
             groups.append([pen.part(cost, intent="cost")])
         if self.meter is not None and self.meter.window:
             groups.append(self._meter(self.meter, width))
-        return [part for group in groups for part in (gap, *group)][1:]
+        return [part for group in groups for part in (gap, *group)][1:]  # no gap before the first group
 
     def _model(self, width: int) -> list[Part]:
         pen = self.pen
@@ -170,6 +173,7 @@ class Header(LinePane):
             return [self.pen.part(" sandbox", "t3", intent="policy")]
         if not state.no_sandbox_reason:
             return []
+        # With these policies, commands may run without a question, so a missing sandbox is a warning.
         relies = state.settings is not None and state.settings.policy in ("accept-edits", "bypass")
         words = f"in {clean_line(state.environment)}" if state.environment_details else "no sandbox"
         return [self.pen.part(f" {words}", "warning" if relies else "t3", intent="policy")]

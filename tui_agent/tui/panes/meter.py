@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # the views are loaded after the first paint
     from tui_agent.folds.context.meter import ContextMeterView
 
 WARN, SOFT, CRITICAL = 0.32, 0.40, 0.80
+"""Levels of the meter, as fractions of the context window."""
 WORDS = {
     "below": "below soft limit",
     "near": "near soft limit",
@@ -59,6 +60,7 @@ def tick_labels(view: "ContextMeterView", cells: int) -> str:
     """Return the row of percentages below the bar's ticks; if two labels overlap, leave out the earlier one."""
     line = [" "] * cells
     for cell, label in sorted(ticks(view, cells).items()):
+        # One cell to the left, because on a narrow bar the label 32 would touch the label 40.
         start = max(0, min(cells - len(label), cell - (label == "32")))
         if start and line[start - 1] != " ":
             line[max(0, start - 3) : start] = " " * min(3, start)

@@ -28,7 +28,7 @@ PanePlaces: TypeAlias = Mapping[str, "PanePlace"]
 PERIOD_S: Final = 0.2
 """Time between two requests to the child process, in seconds."""
 KIND: Final = "pane:"
-"""Prefix of a pane's name in the list of a plugin's additions, e.g. `pane:test_runs`."""
+"""Prefix of a pane's name in `PluginLoaded.contributions`, e.g. `pane:test_runs`."""
 
 
 class PaneSource(Protocol):
@@ -56,7 +56,7 @@ class PaneState:
     """A pane of a plugin: its newest blocks, or the reason why it has no blocks."""
 
     loaded: PluginLoaded
-    """The newest event about the loading of the pane's plugin."""
+    """The event that recorded the loading of the pane's plugin."""
     blocks: tuple[DisplayBlock, ...] | None = None
     """The newest content of the pane; None until the first answer."""
     asked_seq: int = -2
@@ -64,7 +64,9 @@ class PaneState:
     progress: int = -1
     """Number of the newest event read, while the pane reads a long log; otherwise -1."""
     fault: str = ""
+    """The reason why the pane has no new content; empty if there is no fault."""
     is_stopped: bool = False
+    """True if the pane is not requested again until the user opens it again."""
     drawn_rows: tuple[object, list[Strip]] | None = None
     """The rows drawn for `blocks`, as (key, rows). The key identifies the width and the look. None before drawing."""
 
@@ -106,7 +108,11 @@ class PaneFeed:
         self._wake = anyio.Event()
 
     def update(self, plugins: Mapping[str, PluginLoaded | PluginFailed], seq: int) -> None:
-        """Update the panes for the session's plugins and the shown event; called for each frame."""
+        """Update the list of panes, and request new content if the shown event changed; called for each frame.
+
+        - `plugins`: maps a plugin's name to the newest event about its loading
+        - `seq`: number of the shown event
+        """
         offers = {
             name.removeprefix(KIND): event
             for event in plugins.values()
@@ -115,6 +121,7 @@ class PaneFeed:
             if name.startswith(KIND)
         }
         log = self._log()
+        # A reload records a new event for the plugin, so compare the events too.
         is_same = offers.keys() == self.panes.keys() and not (
             self._is_live and any(state.loaded is not offers[name] for name, state in self.panes.items())
         )
@@ -155,7 +162,7 @@ class PaneFeed:
             changed()
 
     def _next(self) -> tuple[str, PaneState] | None:
-        """Return the open pane to request next; None if no open pane needs an update."""
+        """Return the open pane that has waited longest; None if no open pane needs an update."""
         waiting = [
             (name, state)
             for name, state in self.panes.items()
@@ -176,6 +183,7 @@ class PaneFeed:
                     await self._wake.wait()
                     continue
                 if self._must_restart:
+                    # Before the wait in `close`, so that a change during this wait restarts the process again.
                     self._must_restart = False
                     await source.close()
                 await self._ask(source, *pane)

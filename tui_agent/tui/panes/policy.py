@@ -23,9 +23,11 @@ DESCRIPTIONS: dict[str, str] = {
     "bypass": "asks if unsure or if a rule says so",
 }
 """Maps a policy to its description, the strictest policy first."""
+# Without `bypass`, so that a key pressed once too often never selects it.
 KEY_POLICIES: Final[tuple["UserPolicy", ...]] = ("plan", "ask", "accept-edits")
-"""The policies between which a key switches, in this order."""
+"""The policies that the action `next_policy` goes through, in this order."""
 UNCONFINED: dict[str, str] = {"accept-edits": "edits, asks before running"}
+"""Maps a policy to its description if commands run without a sandbox. Other policies have the same description."""
 PROGRAM_RULES: dict[str, str] = {
     "plan": "may only read",
     "ask": "may only read",
@@ -103,7 +105,7 @@ class PolicyRow(LinePane):
             self.show()
 
     def set_accepts_images(self, accepts_images: bool) -> None:
-        """Record if the model accepts images."""
+        """Show whether images are sent: only if `accepts_images` is True."""
         if accepts_images != self.accepts_images:
             self.accepts_images = accepts_images
             self.show()

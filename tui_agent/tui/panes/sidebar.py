@@ -88,7 +88,7 @@ class Sidebar(LinePane):
 
     def _is_folded(self, index: int) -> bool:
         assert self.trace is not None
-        return self.folds.get(index, index in self.trace.roots[:-1])
+        return self.folds.get(index, index in self.trace.roots[:-1])  # all turns but the newest are folded
 
 
 def context_rows(view: "ContextMeterView", looks: Looks, width: int, max_rows: int) -> list[Strip]:
@@ -122,7 +122,8 @@ def context_rows(view: "ContextMeterView", looks: Looks, width: int, max_rows: i
 
 def _section_rows(view: "ContextMeterView", pen: Pen, width: int, max_rows: int) -> list[Strip]:
     thousands = view.used >= KILO
-    # Count in the unit of the rounded figures: hundreds; single tokens below a thousand.
+    # The total above is shown in hundreds of tokens (below a thousand, in tokens). Round the sections in this unit, so
+    # that the shown figures add up to the shown total.
     sections = view.scaled_sections(to_hundreds(view.used) if thousands else view.used)
     if len(sections) > max_rows:
         largest = sorted(sections, key=lambda section: -section.tokens)[:max_rows]

@@ -106,6 +106,7 @@ class Start(KeyActions, LinePane, can_focus=True):
     def set_content(self, content: StartContent) -> None:
         """Show this content; keep the selected row if the new content contains the row."""
         before = self.usable[self.chosen].intent if self.numbers and self.chosen < len(self.usable) else ""
+        # Another kind of page: number its rows from 1 again.
         if (content.needs_model, content.unopened) != (self.content.needs_model, self.content.unopened):
             self.numbers, before = {}, ""
         self.content = content
@@ -306,7 +307,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         self.focus()
 
     def choose(self, number: str) -> None:
-        """Run the action of the row with this number."""
+        """Run the action of the row with this digit, e.g. `1`. Do nothing for any other text."""
         if number.isascii() and number.isdigit():
             self.pick(int(number) - 1)
 

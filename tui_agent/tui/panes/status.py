@@ -22,6 +22,7 @@ class StatusView(NamedTuple):
 
     - `word`: the state, e.g. `ready`, or a verb, e.g. `running`
     - `detail`: the text after `word`, e.g. the object of the verb or a hint
+    - `since`: start of the running work, in seconds since the epoch; None if no elapsed time is shown
     - `stage`: the current stage of the turn, e.g. `policy`; empty if there is none
     """
 
@@ -49,7 +50,11 @@ def mood_symbol(view: StatusView, symbols: Symbols, *, lit: bool = True) -> tupl
 
 
 class Status(LinePane):
-    """The status line of the main screen; `beat` is called twice a second while something runs."""
+    """The status line of the main screen; `beat` is called twice a second while something runs.
+
+    - `lit`: False during the dark half of a blink
+    - `now`: the current time, in seconds since the epoch
+    """
 
     view: StatusView = StatusView()
     own_text: str = ""

@@ -32,6 +32,7 @@ _ENDS: dict[str, tuple[Mood, str]] = {
     "model_error": ("failed", "no answer"),
     "error": ("failed", "error"),
 }
+"""Maps the reason for a turn's end to the mood and the word of the status line."""
 
 
 def status_of(
@@ -44,6 +45,7 @@ def status_of(
     - `send_key`: the key that sends a message; shown after a failed request
     """
     stage = state.phase if state.phase != "idle" else ""
+    # The first state that applies is shown. Requests to the user come first, because nothing continues without them.
     if state.permissions:
         first = state.permissions[0]
         subject = f"{first.verb} {short_target(first.target)}".strip()
@@ -136,6 +138,7 @@ def _activity(state: SessionStateView, trace: TraceView) -> tuple[str, str]:
 
 def newest_running(trace: TraceView) -> Span | None:
     """Return the newest running call or subtask, or None if nothing is running."""
+    # Only the newest spans: this runs for each frame, and a long session has many thousands of spans.
     for span in reversed(trace.spans[-200:]):
         if span.state == "running" and span.kind in ("model", "tool", "subtask"):
             return span

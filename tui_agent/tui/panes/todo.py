@@ -66,6 +66,7 @@ def item_rows(
 
 def _depth(item: "TodoItem", items: "tuple[TodoItem, ...]") -> int:
     parents = {other.id: other.parent for other in items}
+    # The limit bounds the indent, and ends the loop if tasks are each other's parents.
     depth, parent = 0, item.parent
     while parent is not None and depth < 3:
         depth, parent = depth + 1, parents.get(parent)
@@ -73,9 +74,13 @@ def _depth(item: "TodoItem", items: "tuple[TodoItem, ...]") -> int:
 
 
 def _choose_items(items: "tuple[TodoItem, ...]", limit: int) -> "tuple[list[TodoItem], int]":
+    """Return the items to show in `limit` rows, and the number of hidden items.
+
+    Hide done items first, from the top; then other items from the end, but never an item in progress.
+    """
     if len(items) <= limit:
         return list(items), 0
-    room = max(1, limit - 1)
+    room = max(1, limit - 1)  # the last row says how many items are hidden
     keep = set(range(len(items)))
     for index, item in enumerate(items):
         if len(keep) <= room:

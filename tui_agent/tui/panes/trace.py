@@ -36,7 +36,6 @@ FAULTS = {
 MAX_NAME_LENGTH = 1000
 """Maximum length of a span's name, in characters."""
 NOTABLE_STATES = ("failed", "denied", "interrupted", "running", "waiting")
-MAX_DEPTH = 12
 
 
 def state_symbol(span: "Span", symbols: Symbols) -> tuple[str, Role]:
@@ -123,8 +122,6 @@ def visible_spans(view: "TraceView", folds: Mapping[int, bool], roots: Sequence[
     while stack:
         index = stack.pop()
         shown.append(index)
-        if folds.get(index):
-            continue
         span = view.spans[index]
         if not is_folded(span, view, folds):
             stack.extend(reversed(span.children))
@@ -217,7 +214,7 @@ def _span_row(
     else:
         left = [pen.part("  ")]
         symbol, symbol_role = state_symbol(span, symbols)
-        # The symbol of a span next to the turns, such as a summary, is aligned with theirs.
+        # A root span that is not a turn, such as a summary, has no fold mark. Its symbol takes the mark's place.
         if span.depth or span.children:
             indent = 2 + 2 * max(0, min(span.depth, 8) - 2) if span.depth else 0
             left += [pen.part(" " * indent), *toggle]

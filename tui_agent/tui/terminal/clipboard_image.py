@@ -88,7 +88,7 @@ def _read(words: list[str], environ: Mapping[str, str]) -> bytes | None:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,
+            start_new_session=True,  # so that `end` also reaches the program's children
         )
     except OSError:
         return None
@@ -106,9 +106,10 @@ def _read(words: list[str], environ: Mapping[str, str]) -> bytes | None:
     timer.start()
     with program:
         assert program.stdout is not None
+        # osascript prints two hexadecimal digits for each byte, with a few characters around them.
         output = program.stdout.read(2 * MAX_BYTES + 100)
         timer.cancel()
-        end()
+        end()  # A program with more output would never exit by itself.
     if is_late.is_set():
         name = Path(words[0]).name
         raise TuiAgentError(f"{name} did not answer within {format_time_limit(LIMIT_S)}.", hint=_OTHER_WAY)

@@ -23,13 +23,16 @@ from textual.message import Message
 ALT_ENTER: Final = "alt+enter"
 ESC: Final = "\x1b"
 POLL_S: Final = 0.1
+"""Longest wait for input, in seconds, before the input thread checks if the app is quitting."""
 REPLY_S: Final = 0.5
-"""Maximum duration of a background colour report from the terminal, in seconds."""
+"""Maximum time from the first to the last character of a background colour report, in seconds."""
 _REPORT: Final = "\x1b]11;"
 _COLOUR: Final = "[rgba:#/0-9A-Fa-f]{0,60}"
 _FULL_REPORT: Final = re.compile(f"\x1b\\]11;({_COLOUR})(?:\x07|\x1b\\\\)")
 _BEGUN_REPORT: Final = re.compile(f"\x1b\\]1(?:1(?:;{_COLOUR}\x1b?)?)?\\Z")
+"""Matches the beginning of a report whose end has not been read yet."""
 _OVERLAP: Final = len(BRACKETED_PASTE_START) - 1
+"""Maximum number of characters of a paste mark that can be at the end of a read."""
 
 
 class _Keys(StrEnum):
@@ -88,7 +91,7 @@ class Keyboard(XTermParser):
 
     def parse(self, token_callback: TokenCallback[Message]) -> Generator[Read1 | Peek1, str, None]:
         """Parse input, and treat sequences such as `ESC [ 1 ; 5 R` as keys (here: Ctrl+F3)."""
-        # Textual takes it as a report of the cursor's position, which the app never requests.
+        # Textual takes such a sequence as a report of the cursor's position, which the app never requests.
 
         def report(token: Message) -> None:
             if isinstance(token, CursorPosition) and token.y == 0:
@@ -172,6 +175,7 @@ class Keyboard(XTermParser):
 
     def _release_esc(self) -> Iterable[Message]:
         """Yield the Esc that the parser still holds, as a key."""
+        # Textual's parser does the same after a timeout. Here the next character already shows that Esc stands alone.
         self._timeout_time = None
         self._awaiting = self._gen.throw(ParseTimeout())
         while self._tokens:
@@ -191,8 +195,8 @@ class KeyboardDriver(LinuxDriver):
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
             if selector.select(0):
-                # Typed before the terminal was in raw mode, when it turned the CR of Enter into LF. Line feeds before
-                # the last one may be those of a pasted text.
+                # This text was typed before the terminal was in raw mode, so the CR of Enter arrives as LF. Only the last
+                # LF is turned back, because earlier ones may belong to a pasted text.
                 text = decode(read(self.fileno, 4096))
                 self._take(parser.feed(f"{text[:-1]}\r" if text.endswith("\n") else text))
             while not self.exit_event.is_set():

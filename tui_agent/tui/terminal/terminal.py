@@ -146,6 +146,7 @@ class Terminal:
 
     def _notify_desktop(self, title: str, text: str) -> bool:
         """Start a program that shows a desktop notification. Return False if no program is installed."""
+        # The texts are untrusted: they are passed as arguments, so that none becomes a part of the script or an option.
         script = "on run argv\ndisplay notification (item 2 of argv) with title (item 1 of argv)\nend run"
         is_mac = sys.platform == "darwin"
         words = ("osascript", "-e", script) if is_mac else ("notify-send", "--app-name=tui-agent", "--")

@@ -163,7 +163,7 @@ def named_theme(name: str, environ: Mapping[str, str], plugin_themes: PluginThem
     Raise `ConfigError` if there is no such theme, or if its file is not valid.
     """
     paths = (folder / f"{name}.toml" for folder in reversed(theme_folders(environ)))
-    # os.path returns False for a folder that may not be read.
+    # A name with a slash could lead out of the folders. os.path returns False for a folder that may not be read.
     path = next((path for path in paths if "/" not in name and os.path.isfile(path)), None)  # noqa: PTH113
     if path is None:
         path = next((path for _, path in plugin_themes() if path.stem == name), None)

@@ -54,6 +54,7 @@ _PAIRS: Final[tuple[tuple[Role, Role], ...]] = (
     ("on-accent", "accent"),
     ("s2", "t1"),
 )
+"""The pairs of text and background that the screens use."""
 
 _SIXTEEN: Final[dict[Role, str]] = {
     "accent": "ansi_blue",
@@ -71,6 +72,7 @@ _SIXTEEN: Final[dict[Role, str]] = {
     "border": "ansi_bright_black",
     "border-strong": "ansi_bright_black",
 }
+"""Maps a colour role to its colour in a terminal with 16 colours. Other roles have the terminal's default colour."""
 _VARIABLES: Final[tuple[tuple[Role, tuple[str, ...]], ...]] = (
     ("accent", ("scrollbar-active", "link-color")),
     ("border", ("border-blurred",)),
@@ -297,6 +299,7 @@ class Palette:
         self.theme = theme
         self.mode = theme.mode_in(mode)
         self.key: tuple[object, ...] = (theme.name, self.mode, tuple(theme.colors.values()))
+        """Identifies the colours: drawn rows are valid as long as this key is the same."""
         self._rich: dict[tuple[object, ...], RichStyle] = {}
 
     def style(
@@ -329,6 +332,7 @@ class Palette:
         return RichStyle(
             color=self._terminal_color(text, ground),
             bold=bold or None,
+            # Backgrounds have no colour here, so a changed word in a diff is underlined, and a selection is reversed.
             underline=underline or ground in _STRONG or None,
             reverse=ground in ("selection", "accent") or None,
         )

@@ -69,6 +69,7 @@ class Field:
             if not is_open:
                 return [(split_cells(hint, room)[0], pen.style("t3"))]
             return [(hint[:1], cursor), (split_cells(hint[1:], max(0, room - 1))[0], pen.style("t3"))]
+        # Begin as early as possible, but so that the cursor is still inside the room.
         start = self.cursor
         while start and width(shown[start - 1 : self.cursor]) < room:
             start -= 1

@@ -31,6 +31,7 @@ class Footer(LinePane):
         help_parts = hint_parts([help_hint] if self.has_help_key else [], pen._replace(intent="help"))
         left = [pen.part(" " * self.shape.indent)]
         room = width - 4 - cells(help_parts) - cells(left)
+        # Narrow gaps are used only if all keys fit with them; otherwise some keys are left out.
         fits_narrow = hints_width(self.hints, NARROW_HINTS_GAP) <= room < hints_width(self.hints)
         shown = self.hints if fits_narrow else fit_hints(self.hints, room)
         left += hint_parts(shown, pen, NARROW_HINTS_GAP if fits_narrow else HINTS_GAP)

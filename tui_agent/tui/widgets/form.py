@@ -21,7 +21,7 @@ class Form(ChoiceSheet[ResultT]):
     """A sheet with lines, each with a label and a value. Subclasses name the `lines` and draw them with `line_rows`."""
 
     label_cells: ClassVar[int] = 12
-    """The first column of the values."""
+    """Width of the selection mark and the label, in cells; the values begin after it."""
 
     fault = ""
     """The fault of a line; empty if there is none."""

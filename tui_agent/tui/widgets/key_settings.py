@@ -30,6 +30,7 @@ _AS_PRINTED: Final = {
 _NAMED: Final = frozenset(key.value for key in Keys if not {"+", "<", "-"} & set(key.value)) | frozenset(
     {"tab", "space", "enter", "backspace"}
 )
+"""Textual's names of keys without a modifier, such as `f9`. Names such as `<any>` are internal events, not keys."""
 _SENT: Final = frozenset(
     name
     for keys in ANSI_SEQUENCES_KEYS.values()
@@ -37,6 +38,7 @@ _SENT: Final = frozenset(
     for key in keys
     # Only a numeric keypad sends a modifier with a digit.
     if not re.search(r"\+\d$", name := normalize_key(getattr(key, "value", str(key))))
+    # Without H, I, J and M: with Ctrl, they are Backspace, Tab, line feed and Enter.
 ) | {ALT_ENTER, "space", *(f"alt+ctrl+{letter}" for letter in set(ascii_lowercase) - set("hijm"))}
 """Names of the keys that every terminal sends, besides the keys for characters."""
 EVERYWHERE: Final = frozenset({"copy_or_stop", "help", "quit"})
@@ -89,7 +91,7 @@ def parse_key(text: str) -> str | None:
     `text`: Textual's name, or the name printed on keyboards (`Ctrl+P`, `Esc`, `/`).
     """
     *modifiers, name = text.split("+") if len(text) > 1 and not text.endswith("++") else [text]
-    if text.endswith("++"):
+    if text.endswith("++"):  # the plus key with a modifier, such as `ctrl++`
         modifiers, name = text[:-2].split("+"), "+"
     modifiers = [modifier.lower() for modifier in modifiers]
     if not MODIFIERS.issuperset(modifiers) or not name:
@@ -123,7 +125,8 @@ def apply_key_settings(settings: Mapping[str, str | Sequence[str]]) -> KeySettin
                 faults.append(f"{name}: {fault}")
             else:
                 new_keys[name] = parsed
-    # Both actions get their default keys back. These can clash with another entry, so look again.
+    # Both actions get their default keys back. These can clash with another entry, so look again. Each round removes
+    # at least one entry, so the loop ends.
     while clash := next(_clashes(_with_keys(new_keys), new_keys), None):
         faults.append(_describe_clash(*clash))
         for action in clash[:2]:
@@ -138,7 +141,7 @@ def needs_protocol(key: str) -> bool:
     if key in _SENT:
         return False
     if modifiers[:1] == ["alt"]:
-        # Terminals send Ctrl+Left and Ctrl+Right as Alt+B and Alt+F. Other characters arrive without Alt.
+        # Terminals send Ctrl+Left and Ctrl+Right as Alt+B and Alt+F. Characters other than letters arrive without Alt.
         return (
             name not in ascii_lowercase or modifiers[1:] not in ([], ["shift"]) or key in ("alt+b", "alt+f")
         )
@@ -195,6 +198,7 @@ def _clashes(
     if not new_keys:
         return
     keys = {action.name: action.keys for action in actions}
+    # The app recognizes only one sequence of two keys: the stop key pressed twice.
     twice = {f"{key} {key}" for key in keys["stop"]}
     if wrong := next((key for key in keys["revert"] if " " in key and key not in twice), ""):
         yield BY_NAME["revert"], BY_NAME["revert"], wrong

@@ -68,7 +68,7 @@ class LinePane(HasLooks, Widget):
         """Draw again, and repaint only the changed rows."""
         width, height = self.size
         if not width or not height or not self.is_attached:
-            self._rows = None
+            self._rows = None  # Not visible yet: `render_line` draws the rows when it is.
             return
         old, new = self._rows, self._draw_rows()
         if old is None or len(old) != len(new):

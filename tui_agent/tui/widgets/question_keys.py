@@ -44,7 +44,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._opened_at = math.inf
+        self._opened_at = math.inf  # Until the sheet is visible, every key falls into the grace period.
         self._grace_s = self.grace_period_s
         self.covered_prompt: CoveredPrompt | None = None
         """The prompt, if the sheet appeared by itself. None if the user opened the sheet."""
@@ -100,6 +100,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
             if claims_key(self, event):
                 prompt.type_key(event, sends=sends_message(event, self.key_map))
             return
+        # Use the key's own time: a key pressed before the question appeared can be handled much later.
         if self.has_grace_period and event.time - self._opened_at < self._grace_s:
             if not claims_key(self, event):
                 return
@@ -141,7 +142,11 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
                 self.take_text(letter)
 
     def _is_text(self) -> bool:
-        """Return True if the newest letter is part of a text."""
+        """Return True if the newest letter is part of a text.
+
+        A letter without an action is text. So are letters that follow each other faster than `answer_delay_s`: two
+        different ones if one of them is an answer, and three equal ones.
+        """
         *earlier, newest = self._letters
         if not self._actions_of(newest):
             return True
@@ -234,7 +239,9 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
     def current_hints(self) -> list[KeyHint]:
         """Return the keys to show in the footer.
 
-        These are the message's keys while the user writes a message, and mostly the sheet's keys otherwise.
+        While the user writes a message, these are the keys to send it and to return to the answers. Otherwise, these
+        are the sheet's keys; but if no row is selected, a key to send the message or to select an answer stands in place
+        of the key to give the answer.
         """
         hints, prompt, hint = list(self.key_hints()), self.covered_prompt, self.key_map.hint
         if prompt is None or self.has_selection:

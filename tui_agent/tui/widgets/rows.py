@@ -70,7 +70,7 @@ def row(
 ) -> Strip:
     """Draw a row: `left` from column 0, and `right` up to `margin` cells before the edge.
 
-    `fill`: style of all other cells.
+    If there is no room for `right`, leave it out; then cut `left` to the width. `fill`: style of all other cells.
     """
     left = [(cell_text(text), style) for text, style in left]
     right = [(cell_text(text), style) for text, style in right]
@@ -94,7 +94,9 @@ def blank_strip(cells_wide: int, fill: Style) -> Strip:
 class Pen(NamedTuple):
     """Draws parts and rows on one background.
 
-    `intent`: the action of a click on the drawn texts.
+    - `ground`: the background's colour role
+    - `intent`: the action of a click on the drawn texts
+    - `chosen`: True if the row is selected
     """
 
     looks: Looks
@@ -219,6 +221,7 @@ def wrap(text: str, room: int) -> list[str]:
         while width(rest) > room:
             head, _ = split_cells(rest, room)
             head = head or rest[:1]
+            # Break at the last space, unless the piece already ends before one.
             end = head.rfind(" ") if rest[len(head) : len(head) + 1] != " " else len(head)
             end = end if end > 0 else len(head)
             lines.append(rest[:end])
@@ -246,7 +249,10 @@ def hint_parts(hints: Iterable[KeyHint], pen: Pen, gap: int = HINTS_GAP) -> list
 
 
 def fit_hints(hints: Iterable[KeyHint], room: int, least: int = 0) -> list[KeyHint]:
-    """Leave out hints until the rest fits into `room` cells, but keep at least `least` hints."""
+    """Return the hints that fit into `room` cells, but at least `least` hints.
+
+    The last hints are left out first. Keys that leave the screen are left out only after all others.
+    """
     shown = list(hints)
     while len(shown) > least and hints_width(shown) > room:
         shown.remove(next((hint for hint in reversed(shown) if not hint.leaves), shown[-1]))

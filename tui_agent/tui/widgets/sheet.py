@@ -128,6 +128,7 @@ class ChoiceSheet(Sheet[ResultT]):
 
     def move(self, direction: int) -> None:
         """Select the row below (`direction` 1) or above (-1), wrapping around at the ends."""
+        # Without a selected row, go to the first row or, upwards, to the last one.
         start = -1 if self.chosen == NO_ROW and direction > 0 else max(0, self.chosen)
         self._choose((start + direction) % max(1, self.count))
 

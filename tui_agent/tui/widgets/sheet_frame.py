@@ -29,7 +29,7 @@ class FixedRows(LinePane):
 
 
 class SheetFrame(ScrollsLines, QuestionKeys[ResultT]):
-    """A sheet (bar, head, body and foot), but without its keys."""
+    """A sheet without the handling of keys: a bar at the left, a head, a scrolling body and a foot."""
 
     DEFAULT_CSS = """
     SheetFrame {
@@ -69,6 +69,7 @@ class SheetFrame(ScrollsLines, QuestionKeys[ResultT]):
         self.scrolled = Lines(id="sheet-body")
         self.scrolled.moved = lambda: self.mark_seen(self._in_sight + self.scrolled.scroll_offset.y)
         self._in_sight = 0
+        """Number of the body's rows that are visible at once."""
         self.queued_message = ""
         """The newest message that was queued while this sheet is open, in one line; empty if there is none."""
         self.cursor_row: int | None = None
@@ -88,10 +89,10 @@ class SheetFrame(ScrollsLines, QuestionKeys[ResultT]):
         yield self._footer
 
     def prepare(self, width: int) -> None:
-        """Compute values for several rows, before `head`, `body` and `foot` are drawn."""
+        """Compute values that `head`, `body` and `foot` share; `redraw` calls this method before them."""
 
     def mark_seen(self, rows: int) -> None:
-        """Record that the user saw the body down to this row."""
+        """Record that the user has seen the first `rows` rows of the body."""
 
     def head(self, width: int) -> list[Strip]:
         """Return the rows above the scrolling body: the title, and an empty row if there is room."""
@@ -181,7 +182,7 @@ class SheetFrame(ScrollsLines, QuestionKeys[ResultT]):
         self.set_class(full, "-full")
         self.set_class(self.tight, "-tight")
         outer = screen_width if full else min(self.sheet_width, screen_width - 8)
-        width = max(1, outer - (3 if full else 6))
+        width = max(1, outer - (3 if full else 6))  # without the border and padding, see `DEFAULT_CSS`
         self.prepare(width)
         head, foot = self.head(width), [*self.foot(width), *self.message_rows(width)]
         # A scrollbar takes one cell of the body's width.
