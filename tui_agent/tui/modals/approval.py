@@ -21,6 +21,7 @@ class Approval(ApprovalRows):
 
     def on_mount(self) -> None:
         self.add_class("-warning")
+        # The engine rejected the edited rule and asks again: show the same rule in the open field.
         if self.request.rule_error and "edit_rule" not in self.disabled_actions:
             self.chosen, self.rule = "a", Field(self.request.rejected_rule)
             self.everywhere = self.request.rejected_reach == "everywhere"
@@ -136,6 +137,7 @@ class Approval(ApprovalRows):
         """
         is_confirmed = self.chosen == answer and self.is_picked
         is_direct = answer == "y" and self.is_alone and not self.message
+        # The first press only shows what is hidden now. The next one can then give the answer.
         if self.shows_policy or self.hidden_rows:
             self.is_picked = not self.shows_policy
             self.answer(answer)
@@ -183,7 +185,7 @@ class Approval(ApprovalRows):
         if answer == "n":
             reason = self.reason.text.strip()
             if reason and self.reason_from_prompt and self.covered_prompt is not None:
-                self.covered_prompt.clear()
+                self.covered_prompt.clear()  # The message is sent as the reason.
             self.dismiss(DecidePermission(request_id=self.request_id, decision="deny", message=reason))
             return
         rule = self.rule.text.strip() if answer == "a" and self.rule is not None else ""

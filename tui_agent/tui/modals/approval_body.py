@@ -89,6 +89,7 @@ class ApprovalBody:
         rows: list[Strip] = []
         runs, blocks, looks = self.runs, self._request.preview, self._sheet.looks
         begins_with_text = bool(blocks) and isinstance(blocks[0], TextBlock | TerminalBlock)
+        # The preview can begin with the command itself as text. Do not draw the same command twice.
         shows_first = runs and begins_with_text and is_command(self._texts.text_of(0), runs)
         for effect in self._run_effects[1 if shows_first else 0 :]:
             rows += command_rows(command_text(effect), looks, width, edges=edges)

@@ -44,6 +44,7 @@ def plan_command(
     - `more`: draws the row that tells how many rows are hidden
     """
     for index, effects in enumerate(variants):
+        # A fuller drawing must leave about half of the rows to the command; the shortest one may take all but a few.
         enough = max(MIN_COMMAND_ROWS + 2, room // 2) if index < len(variants) - 1 else MIN_COMMAND_ROWS
         if min(len(rows), enough) + len(effects) <= room:
             body, hidden = _keep_ends(rows, room - len(effects), more)
@@ -85,6 +86,7 @@ class ApprovalRows(ApprovalState):
     def prepare(self, width: int) -> None:
         self.file_rows = self.content.file_rows(width)
         self.is_gated = False
+        # First plan as if the user had seen enough. If not, plan again, because the note about it takes a row.
         room, must = self._plan(width), self.plan.must
         if not (self._seen_enough or (must is not None and must <= room and self.content.is_complete)):
             self.is_gated = True
@@ -186,6 +188,7 @@ class ApprovalRows(ApprovalState):
         return [*rows, *self.loose_gap(width), *(self.file_rows if self._has_file_in_head else [])]
 
     def body(self, width: int) -> list[Strip]:
+        # `redraw` calls this method again with one cell less if the body needs a scrollbar.
         if self.plan.body and self.plan.body[0].cell_length != width:
             self.plan = self._plan_rows(width, self._room(width))
         return list(self.plan.body)
@@ -332,8 +335,7 @@ class ApprovalRows(ApprovalState):
 
     @property
     def _refusal(self) -> str:
-        """Return a text with the chosen answer's key and the reason why the answer is not available. Empty if it is
-        available."""
+        """The key of the selected answer, and why this answer is not available; empty if it is available."""
         if self.chosen is None:
             return ""
         choice = self.choice(self.chosen)

@@ -109,8 +109,11 @@ class ApprovalState(Sheet[DecidePermission | None]):
         self.fits = False
         """True if the whole request is visible without scrolling."""
         self._seen_enough = False
+        """True if the user has seen the first `Plan.must` rows of the body."""
         self._seen_command = False
+        """True if the user has seen the command with no rows hidden."""
         self._change_rows = self._seen_rows = 0
+        """Number of rows of a file's change in the current drawing, and how many of the first ones were visible."""
 
     @property
     def tiny(self) -> bool:
@@ -161,6 +164,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
         """Record that the first `rows` rows of the body were visible. Return True if the sheet must be redrawn."""
         plan, unseen = self.plan, self.unseen_rows
         if plan.change:
+            # In another drawing, e.g. after a resize, rows have other contents, so count the seen rows again.
             self._seen_rows = max(rows, self._seen_rows if self._change_rows == plan.change else 0)
             self._change_rows = plan.change
             if self.unseen_rows != unseen:

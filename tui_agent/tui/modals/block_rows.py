@@ -103,7 +103,7 @@ def hunk_strips(path: str, diff: str, looks: Looks, width: int) -> list[list[Str
     hunks: list[list[Strip]] = [[]]
     number = -1
     for row in diff_rows(lines, path, look):
-        number += not row.joined
+        number += not row.joined  # A joined row continues the line of the row above.
         if lines[number].sign == "@" and not row.joined:
             hunks.append([])
         strip = strip_of(row.runs, row.ground, look.width)

@@ -79,7 +79,7 @@ class Confirm(Sheet[bool]):
 class QuitQuestion(Confirm):
     """Asks whether to quit although work is running; a second press of the quit key quits."""
 
-    key_methods = {"confirm_go": "close"}
+    key_methods = {"confirm_go": "close"}  # Enter stays: pressed by accident, it must not end the work.
 
     def __init__(self, work: str) -> None:
         consequence = "If you quit, this work stops. Your session is saved."

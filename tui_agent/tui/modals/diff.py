@@ -60,6 +60,7 @@ class DiffSheet(Viewer):
         self._first = 0
         """Index of the first drawn file."""
         self._comparisons: dict[str, tuple[LineDiff | None, str]] = {}
+        """Maps a path to its diff and a note, see `_comparison_of`."""
         self._shared_hunks: dict[str, frozenset[int]] = {}
         """Maps a path to the indexes of the hunks that contain changes by the user or another session."""
         self._hunks: dict[tuple[str, int], list[list[Strip]]] = {}
@@ -79,6 +80,7 @@ class DiffSheet(Viewer):
 
     async def _read_all(self) -> None:
         await self._read()
+        # A long session is loaded from its end, so show the newest changes first.
         if self._session.sessions.load_progress:
             await self._session.sessions.wait_until_loaded()
             await self._read()

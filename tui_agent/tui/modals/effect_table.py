@@ -76,6 +76,7 @@ def question_of(request: PermissionRequested) -> str:
 def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> list[tuple[str, str]]:
     """Return (label, sentence) for each effect of a tool call, except the effects drawn by `command_table`."""
     effects = request.effects
+    # The declared effects do not tell everything that a program or an MCP server does.
     runs = any(isinstance(effect, RunEffect | McpCallEffect) for effect in effects)
     unknown = runs or not effects or bool(request.commands)
     undo = _undo(request, workspace, unknown)
@@ -171,7 +172,7 @@ def _is_inside(path: str, request: PermissionRequested, workspace: str) -> bool:
 
 
 def command_table(commands: Sequence[NumberedCommand], pen: Pen, room: int) -> list[Strip]:
-    """Draw a table of commands: the number, the text and the effects of each."""
+    """Draw a table of commands in `room` cells: the number, the text and the effects of each command."""
     if not commands:
         return []
     number_width = len(str(commands[-1].number)) + 2

@@ -28,6 +28,7 @@ CHARACTERS_PER_CELL: Final = 6
 
 _CUT: Final = " … [cut: "
 """Marks where the log shortened a text; the text's original length follows."""
+# The possessive quantifiers (`++`) keep the time linear in the length of the text, which can be hostile.
 _SIGN = re.compile(r"(<(?:U\+[0-9A-F]{4,6}|tab|(?:\d+ )?blanks?|\d+ line breaks)>)")
 _END = re.compile(r"(?<! ) ++$")
 _EDIT_END = re.compile(r"(?m)(?<=[^ \n]) ++$")
@@ -109,7 +110,10 @@ def wrap_exactly(line: str, room: int) -> list[str]:
 
 
 def _break_point(head: str) -> int:
-    """Return the number of characters of `head` that stay on the current row. If possible, break at a blank."""
+    """Return the number of characters of `head` that stay on the current row.
+
+    Break at the last blank in the second half of `head`; if there is none, at the end.
+    """
     near = head.rfind(" ", len(head) // 2)
     bare = len(head[: near + 1].rstrip(" ")) if near >= 0 else 0
     return bare or len(head.rstrip(" ")) or len(head)

@@ -76,7 +76,9 @@ async def export_to_chosen_place(
 ) -> None:
     """Ask for a place, export by running `tui-agent` with `words`, and show the result.
 
-    `place`: the place to suggest; empty for the default folder. `remark`: text after the result. `beat_s`: seconds between updates of the elapsed time.
+    - `place`: the place to suggest; empty for the default folder
+    - `remark`: text to show after the path of the export
+    - `beat_s`: seconds between updates of the elapsed time
     """
 
     def find_folder() -> Path:

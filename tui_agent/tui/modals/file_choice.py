@@ -22,8 +22,9 @@ _REDO_HINT = "/redo reverses the undo, but does not start the job again."
 class FileChoice(ChoiceSheet[tuple[str, ...] | None]):
     """A list of files with boxes to tick. The result is the ticked paths, or None if the user cancels.
 
-    Typed text goes to the message in the prompt. Files that changed during a long command are ticked at first. `jobs`: commands of the background jobs that the undo
-    stops.
+    Typed text goes to the message in the prompt. Files that changed during a long command are ticked at first.
+
+    `jobs`: commands of the background jobs that the undo stops.
     """
 
     scope: ClassVar[Scope] = "files"
@@ -120,8 +121,7 @@ class FileChoice(ChoiceSheet[tuple[str, ...] | None]):
 
 
 def describe_change(change: PlannedFileChange) -> str:
-    """Return a short description of a restore's effect on a file: `restored`, `removed`, `mode`, or counts such as
-    `+3`."""
+    """Return what the undo does to a file: `restored`, `removed`, `mode`, or the changed lines, such as `+3 −1`."""
     counts = " ".join(
         f"{sign}{count}" for sign, count in (("+", change.added), ("−", change.removed)) if count
     )

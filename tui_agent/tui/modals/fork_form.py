@@ -107,8 +107,7 @@ class ForkDraft:
         return {"change": self.change, "workplace": self.workplace}.get(line) or self.value
 
     def turn(self, line: str, direction: int) -> None:
-        """Select the next option on a line, or the previous option if `direction` is -1. Skip options that are not
-        possible."""
+        """Select the next (1) or previous (-1) option on a line. Skip options that are not possible."""
         options = [value for value in self.options(line) if self.can_work_in(value)]
         self.choose(line, options[(options.index(self.current_value(line)) + direction) % len(options)])
 

@@ -45,10 +45,11 @@ class ForkPoint:
     chosen_seq: int | None = None
     """Number of the event that the user chose, if the fork cannot begin there; otherwise None."""
     entry_text: str = ""
-    """The transcript text at the event."""
+    """The text of the transcript's entry at the event."""
     is_next: bool = False
     """True if `entry_text` is the message right after the event. The fork does not contain this message."""
     message_seq: int | None = None
+    """Number of the event of `message`; None if there is no message."""
     message: str = ""
     """The user's newest message before the event."""
     result: str = ""
@@ -124,6 +125,7 @@ def fork_arguments(point: ForkPoint, request: ForkRequest) -> list[str]:
 
     The new text of a message or result goes to standard input instead.
     """
+    # A changed message or result replaces the old one, so the fork begins elsewhere than another fork at this event.
     seq = point.at_seq
     if request.change == "message" and point.message_seq is not None:
         seq = point.message_seq - 1

@@ -52,7 +52,7 @@ def model_items(context: AppContext, loaded: Sequence[Item]) -> list[Item]:
     `loaded`: the models that `tui-agent models` listed.
     """
     keys = context.keys.names()
-    known = [*_set_up(context, keys), *_by_key(keys)]
+    known = [*_configured_items(context, keys), *_vendor_items(keys)]
     for server in context.start_page.local:
         about = f"{server.name}, localhost:{server.port}"
         known += [
@@ -80,7 +80,8 @@ def model_items(context: AppContext, loaded: Sequence[Item]) -> list[Item]:
     ]
 
 
-def _set_up(context: AppContext, keys: frozenset[str]) -> list[Item]:
+def _configured_items(context: AppContext, keys: frozenset[str]) -> list[Item]:
+    """Return the models in config.toml, the session's model, and the models at addresses that the user entered."""
     model = context.state.settings.model if context.state.settings else None
     items: list[Item] = []
     for name, profile in context.profiles.items():
@@ -108,7 +109,8 @@ def _set_up(context: AppContext, keys: frozenset[str]) -> list[Item]:
     ]
 
 
-def _by_key(keys: frozenset[str]) -> list[Item]:
+def _vendor_items(keys: frozenset[str]) -> list[Item]:
+    """Return suggested models of each vendor with an API key in `keys`."""
     items: list[Item] = []
     group = "A key is set"
     for vendor in PROVIDERS.values():

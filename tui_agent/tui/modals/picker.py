@@ -174,6 +174,7 @@ class Picker(ChoiceSheet[str | None]):
     def _filter(self, query: str) -> list[Item]:
         scored: list[tuple[int, int]] = []
         self._marks = None
+        # First as one phrase, then as single words; letters in order are tried only if both find nothing.
         for words in ([query.casefold()], query.casefold().split()):
             scores = [(score_words(words, item), index) for index, item in enumerate(self.items)]
             scored = [(score, index) for score, index in scores if score is not None]

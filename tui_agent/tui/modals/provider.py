@@ -43,6 +43,7 @@ MODEL, ADDRESS, KEY, SAVE = "Model", "Address", "Key", "Save"
 _MIN_LOOSE_SCREEN_ROWS: Final = 24
 """Minimum screen height, in rows, for empty rows and notes between the lines."""
 _KEY_PREFIXES: Final = ("sk-", "gsk_", "xai-")
+"""Beginnings of API keys. A key typed into the field of the model is refused: a model's name is shown and recorded."""
 
 
 class ProviderForm(Form[Provider | None]):

@@ -94,6 +94,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
         self.entries = [entry for project in projects for entry in _entries(project, marks)]
         self.choices = self._offer_choices(fault)
         self._has_marks = any(entry.mark for entry in self.entries)
+        # The answer selected at first is never "trust", so that Enter pressed by accident trusts nothing.
         safe = [choice.offered and choice.answer != "trust" for choice in self.choices]
         self.chosen = len(self.entries) + (safe.index(True) if True in safe else 0)
         self._first_rows: list[int] = []

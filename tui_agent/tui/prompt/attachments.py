@@ -16,6 +16,7 @@ from tui_agent.units import format_number
 
 FOLD_LINES: Final = 20
 FOLD_BYTES: Final = 2048
+"""A pasted text with more lines or bytes than this becomes a chip."""
 CHIP: Final = re.compile(r"\[(?:pasted [\d,]+ (?:lines?|characters)|image [^\[\]\n]+?)(?: #\d+)?\]")
 MAX_OWN_WORDS: Final = 500
 """Maximum length of the result of `Chips.own_words`, in characters."""
@@ -46,7 +47,11 @@ class Picture(NamedTuple):
 
 
 class Chips:
-    """The chips in a message. A chip is a label for a pasted text or a picture."""
+    """The chips in a message. A chip is a label for a pasted text or a picture.
+
+    - `texts`: maps a label to the pasted text
+    - `pictures`: maps a label to the picture
+    """
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
@@ -84,13 +89,14 @@ class Chips:
 
     def add_picture(self, image: Path, media_type: str) -> str:
         """Add a chip for an image file, and return the chip's label."""
+        # A bracket or a line feed in the name would end the label too early, see `CHIP`.
         name = re.sub(r"[\[\]\x00-\x1f]", "_", image.name)[:60]
         label = self._unused_label(f"image {name}")
         self.pictures[label] = Picture(str(image), media_type)
         return label
 
     def restore_pictures(self, text: str, pictures: Iterable[Picture]) -> None:
-        """Assign the pictures of an earlier message to the labels in its text, in the same order."""
+        """Assign the pictures of an earlier message to the picture labels in `text`, in this order."""
         labels = [label for label in CHIP.findall(text) if label.startswith("[image ")]
         self.pictures.update(zip(labels, pictures, strict=False))
 
@@ -189,6 +195,7 @@ class PastedSpans:
         """
         spans = self.spans if spans is None else spans
         if spans or hash(text) in self._remembered:
+            # Insert again at the end, so that the text forgotten first is the one not seen for longest.
             self._remembered.pop(hash(text), None)
             self._remembered[hash(text)] = tuple(spans)
         if len(self._remembered) > MAX_REMEMBERED:
@@ -208,6 +215,7 @@ def paths_as_mentions(text: str, root: Path) -> str | None:
     plain = text.strip()
     if len(plain) > MAX_PATHS_LENGTH or "\n" in plain or not plain.startswith(_PATH_STARTS):
         return None
+    # One path may contain spaces, so try the whole text before splitting it.
     mention = _mention(plain, root)
     if mention is not None:
         return f"{mention} "

@@ -78,7 +78,8 @@ def token_at(line: str, column: int, *, first_line: bool) -> Token | None:
 def match(query: str, text: str) -> tuple[int, tuple[int, ...]] | None:
     """Match `query` as a case-insensitive subsequence of `text`.
 
-    Return a score (lower is better) and the matched positions; None without a match.
+    Return a score (lower is better) and the matched positions; None without a match. Adjacent letters, short texts and
+    matches at the beginning of a word score better.
     """
     folded_query, folded = query.casefold(), text.casefold()
     # Folding can change the length (`ß` becomes `ss`); the positions would then be wrong.
@@ -103,7 +104,7 @@ def match(query: str, text: str) -> tuple[int, tuple[int, ...]] | None:
 def _is_looser_policy(command: str, policy: str) -> bool:
     """Return True if a command such as `/policy bypass` sets a looser policy than the current `policy`."""
     name, _, value = command.partition(" ")
-    order = list(DESCRIPTIONS)
+    order = list(DESCRIPTIONS)  # the strictest policy first
     return (
         name == "/policy"
         and value in DESCRIPTIONS
@@ -120,6 +121,7 @@ def command_candidates(
     """
     scored: list[tuple[int, str, Action]] = []
     for action in actions:
+        # Scores below 50 are words that begin with the query; scattered matches are shown only if there are none.
         for word, _ in action.typed_words:
             is_listed = word == action.slash
             if word.startswith(query) and (is_listed or len(query) > 1):
@@ -188,15 +190,20 @@ def file_candidates(
             scored.append((in_path[0] + 60, len(path), path, in_path[1]))
     scored.sort()
     files = [_path_candidate(path, hits) for _, _, path, hits in scored[:MAX_FOUND]]
+    # Symbols come after the best file names, but before names in which the letters are scattered.
     best = max(1, sum(score < _SCATTERED_SCORE for score, *_ in scored[:MAX_FILES_BEFORE_SYMBOLS]))
     defined = [_symbol_candidate(query, symbol) for symbol in symbols]
     return [*files[:best], *defined, *files[best:]][:MAX_FOUND]
 
 
 def resource_candidates(query: str, mentions: Sequence[tuple[str, str]]) -> list[Candidate]:
-    """Return the matching resources of MCP servers (`SERVER:URI`)."""
+    """Return the resources of MCP servers that match the query.
+
+    `mentions`: (text, help) pairs; the text has the form `SERVER:URI`. A URI can be a template, such as `file://{path}`.
+    """
     candidates: list[Candidate] = []
     for text, _ in mentions:
+        # Of a template, only the part before the first variable is inserted; the user types the rest.
         result, (start, variable, _) = match(query, text), text.partition("{")
         if result is not None and not (variable and len(query) > len(start)):
             written = f'"{text}"' if _ENDS_EARLY.search(text) else text
@@ -238,6 +245,7 @@ class ArgumentCompletion:
         """Function that returns completions for a command's name and the text after it."""
         self.completions: dict[str, list[tuple[str, str]]] = {}
         self._asked = ("", "")
+        """The command and the text of the newest answered request."""
         self._timer: Timer | None = None
 
     def needs_request(self, token: Token) -> bool:

@@ -26,6 +26,7 @@ MAX_MATCHES_PER_SEARCH: Final = 200
 MAX_QUERY_LENGTH: Final = 64
 """Maximum length of a query, in characters; the rest of the query is ignored."""
 FRESH_S = 5.0
+"""Time after which the files are listed again, in seconds."""
 _SKIPPED = REPOSITORY_FOLDERS | GENERATED_FOLDERS | {"target"}
 
 
@@ -37,6 +38,7 @@ def list_files(root: Path) -> list[str]:
     listed = list_own_files(root)
     if listed is None:
         return _walk(root)
+    # Names that are not UTF-8 contain surrogates, which cannot be shown or saved.
     names = (name.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for name in set(listed))
     return sorted(names)[:MAX_PATHS]
 
@@ -68,6 +70,7 @@ class _Lines:
         position = self.text.find(letters)
         while position >= 0:
             yield self._line(position + (letters[:1] == "\n"))
+            # Continue in the next string, so that each index is yielded once.
             end = self.text.find("\n", position + 1)
             position = self.text.find(letters, end) if end >= 0 else -1
 
@@ -109,7 +112,7 @@ class PathIndex:
     def find(self, query: str) -> list[str]:
         """Return the paths that match the query, best match first."""
         needle = query[:MAX_QUERY_LENGTH].lower().replace("\n", " ")
-        matches: dict[int, None] = {}
+        matches: dict[int, None] = {}  # an ordered set of indices
         searches = (
             self._lowered_names.find_containing("\n" + needle),
             self._lowered_paths.find_containing("\n" + needle),
@@ -151,6 +154,7 @@ class FileIndex:
     def refresh(self) -> None:
         """List the folder again. Blocks, so call it in a thread."""
         listed = list_files(self.root)
+        # Building the index of many files takes longer than this comparison.
         if listed != self.paths.files:
             self.paths = PathIndex(listed)
         self._listed_at = time.monotonic()
@@ -159,6 +163,7 @@ class FileIndex:
 PAUSE_S: Final = 0.15
 """Pause in typing before symbols are searched, in seconds."""
 SYMBOLS_FRESH_S: Final = 10.0
+"""Time after which the same query is searched again, in seconds."""
 _NAME: Final = re.compile(r"[A-Za-z_]\w{2,63}")
 
 
@@ -184,9 +189,9 @@ class Symbols:
         self._searched_at = float("-inf")
 
     def find(self, query: str) -> Sequence[Symbol]:
-        """Return the symbols from the last search whose names contain `query`.
+        """Return the symbols from the last search whose names contain `query`, ignoring case.
 
-        Return an empty list if `query` does not begin with the last search's query.
+        Return an empty tuple if `query` does not begin with the last search's query.
         """
         if not self._query or not query.lower().startswith(self._query.lower()):
             return ()

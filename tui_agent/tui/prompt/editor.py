@@ -33,7 +33,7 @@ _DEFAULT_KEYS = KeyMap()
 
 
 class PasteArea(TextArea, inherit_css=False):
-    """A text area with chips. It knows the pasted parts of its text."""
+    """A text area with chips, which records the parts of its text that were pasted."""
 
     # Skip TextArea's long style sheet: app.tcss overrides all of it.
     COMPONENT_CLASSES: ClassVar[set[str]] = TextArea.COMPONENT_CLASSES
@@ -53,6 +53,7 @@ class PasteArea(TextArea, inherit_css=False):
         )
 
     def edit(self, edit: Edit) -> EditResult:
+        # All changes of the text except undo, redo and `load_text` go through this method.
         edit.text = clean_typed_text(edit.text)
         start, end = (len(self.document.get_text_range((0, 0), place)) for place in (edit.top, edit.bottom))
         result = super().edit(edit)
@@ -93,7 +94,7 @@ class PasteArea(TextArea, inherit_css=False):
         """The parts of the message that may be mentions, without pasted text."""
         text = self.text
         if "@" not in text and str(self.root) not in text:
-            return []
+            return []  # without importing the module: most messages mention nothing
         find = import_module("tui_agent.tui.prompt.typed_mentions").find_typed_mentions
         mentions: list[MentionCandidate] = find(
             text, self.root, [*self.pasted.spans, *self.chips.spans(text)]
@@ -101,7 +102,7 @@ class PasteArea(TextArea, inherit_css=False):
         return mentions
 
     def remember_pastes(self) -> None:
-        """Remember the pasted parts of the full message, in case it comes back into the editor."""
+        """Remember the pasted parts of the full message, in case the message is put back into the editor."""
         full, shift = PastedSpans(), 0
         full.spans = list(self.pasted.spans)
         for start, end in self.chips.spans(self.text):
@@ -174,7 +175,9 @@ class MessageArea(HasLooks, PasteArea, inherit_css=False):
         self.recalled = ""
         """The earlier message recalled by Up or Down; empty after the user types."""
         self._erased = ""
+        """The text that `action_put_back` inserts."""
         self._returned = ""
+        """The message of an undone turn, as long as the user has not edited it; otherwise empty."""
 
     def put_draft(self, raw: str, *, returned: bool = False) -> None:
         """Put a saved draft into the editor, with its chips and its pasted parts.
@@ -249,6 +252,7 @@ class MessageArea(HasLooks, PasteArea, inherit_css=False):
             self.on_picture()
 
     def get_line(self, line_index: int) -> Text:
+        """Return a line with its chips highlighted."""
         line = super().get_line(line_index)
         spans = self.chips.spans(line.plain)
         if spans:
@@ -298,6 +302,7 @@ class MessageArea(HasLooks, PasteArea, inherit_css=False):
     def action_delete_left(self) -> None:
         if self.selection.is_empty:
             row, column = self.cursor_location
+            # A chip is deleted as a whole: a part of its label would stand for nothing.
             for start, end in self.chips.spans(self.document.get_line(row)):
                 if start < column <= end:
                     self.delete((row, start), (row, end))
@@ -380,12 +385,11 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return self.run_key(key) or self._drop_default_key(key)
 
     def _drop_default_key(self, key: str) -> bool:
-        """Keep the text area from running its own action for a default key of the prompt.
+        """Ignore a default key of the prompt whose action the user has moved to another key.
 
-        The default keys of the message history move the cursor up or down. Return False if the key is not a default
-        key of the prompt.
+        Otherwise the text area would run its own action for the key. But the default keys of the message history still
+        move the cursor up or down. Return False if the key is not a default key of the prompt.
         """
-        # Otherwise the text area would run its own action for the key.
         for action, choice in _DEFAULT_KEYS.find(key, ("prompt",)):
             if action.name == "history":
                 (TextArea.action_cursor_down if choice else TextArea.action_cursor_up)(self)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 MAX_MESSAGES = 1000
 MAX_LOADED_BYTES = 4 * 1024 * 1024
-"""Maximum number of bytes to load from the end of the history file. Messages in it are never cut."""
+"""Maximum number of bytes to load from the end of the history file."""
 
 
 class History:
@@ -37,6 +37,7 @@ class History:
         except OSError:
             return []
         texts: list[str] = []
+        # The first line can be cut off by `MAX_LOADED_BYTES`. It is then not valid JSON, and is skipped.
         for line in lines[-MAX_MESSAGES:]:
             try:
                 text = json.loads(line)
@@ -57,7 +58,7 @@ class History:
             self.entries = [*(entry for entry in self.entries if entry != text), text][-MAX_MESSAGES:]
 
     def store(self, texts: Iterable[str]) -> None:
-        """Append messages to the history file. Blocks, so call it in a thread."""
+        """Append messages, with secrets already redacted, to the history file. Blocks, so call it in a thread."""
         if self.path is None:
             return
         lines = [json.dumps(text, ensure_ascii=False) + "\n" for text in texts]

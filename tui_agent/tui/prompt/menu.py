@@ -47,6 +47,7 @@ class Menu(LinePane):
     def move(self, count: int) -> None:
         """Move the selection by this number of rows, wrapping around at the ends."""
         if self.candidates:
+            # Without a selection (-1), move down to the first row, or up to the last.
             self.chosen = (max(self.chosen, 0 if count < 0 else -1) + count) % len(self.candidates)
             self._top = min(max(self._top, self.chosen - self.rows + 1), self.chosen)
             self.show()
@@ -85,6 +86,7 @@ class Menu(LinePane):
         return [self._row(index, candidate, width, columns) for index, candidate in rows]
 
     def _columns(self, shown: Sequence[Candidate], cells: int) -> tuple[int, int]:
+        """Return the widths of the columns for labels and hints, in cells, for a menu of width `cells`."""
         described = [candidate for candidate in shown if candidate.help or candidate.hint]
         names = max((width(candidate.label) for candidate in described), default=0)
         hints = max((width(candidate.hint) for candidate in described), default=0)
@@ -131,6 +133,7 @@ def _cut_middle(label: str, hits: Hits, room: int, ellipsis: str) -> tuple[str, 
     """Shorten a label to `room` cells by leaving out its middle, and return the hits at their new positions."""
     if width(label) <= room:
         return label, hits
+    # Two thirds for the end: paths differ more in their ends.
     end_room, end = (room - width(ellipsis)) * 2 // 3, len(label)
     while end and width(label[end - 1 :]) <= end_room:
         end -= 1

@@ -105,6 +105,7 @@ class Prompt(Vertical):
         self.arguments = ArgumentCompletion()
         self.running = False
         self._words = ""
+        """The text in place of the policy's usual description; empty for the usual one."""
         self._waits_for = ""
         self.answers_question = False
         """True if a message answers the agent's question instead of steering the turn."""
@@ -116,7 +117,9 @@ class Prompt(Vertical):
         self._token: Token | None = None
         self._mentions: list[MentionCandidate] = []
         self._closed_at: str | None = None
+        """The text for which the user closed the menu: the menu stays closed until the text changes."""
         self._searching: str | None = None
+        """The message from before the history search; None if no search is open."""
         self._note: Callable[[int], str] = lambda _: ""
         self._find_place = ""
         self._policy = policy
@@ -247,7 +250,7 @@ class Prompt(Vertical):
             return
         row_at, column = self.editor.cursor_location
         line = self.editor.document.get_line(row_at)
-        # A menu for an earlier command would take the next Up or Down.
+        # If Up recalled an earlier command, a menu for it would handle the next Up or Down.
         is_recalled = bool(self.editor.recalled) and self.editor.text == self.editor.recalled
         is_closed = self._closed_at is not None or is_recalled
         token = None if is_closed else token_at(line, column, first_line=row_at == 0)
@@ -345,6 +348,7 @@ class Prompt(Vertical):
     def _take(self, run: bool) -> None:
         candidate, token = self.menu.candidate, self._token
         if candidate is None:
+            # The menu lists arguments but none is selected, so Enter sends the command as it is.
             if run and token is not None and token.kind == "argument":
                 self.submit("send")
             return
@@ -359,6 +363,7 @@ class Prompt(Vertical):
         row_at, column = self.editor.cursor_location
         is_complete = run and token.kind == "command" and token.query == candidate.label
         ends_in_space = candidate.insert.endswith(" ")
+        # A hint in brackets names an optional argument.
         needs_more = token.kind == "command" and ends_in_space and not candidate.hint.startswith("[")
         # The text may already have a space there.
         has_space = ends_in_space and self.editor.document.get_line(row_at)[column:].startswith(" ")
@@ -419,9 +424,9 @@ async def _search_git(root: Path, query: str) -> Sequence[Symbol]:
 
 
 async def _show_attached(prompt: Prompt, mentions: "Sequence[MentionCandidate]", typing: str) -> None:
-    """Show the names of mentioned files, symbols and resources.
+    """Show the names of mentioned files, symbols and resources in the row below the editor.
 
-    `typing`: the name at the cursor, which may be incomplete.
+    `typing`: the name at the cursor. Symbols are not searched for it, because it may be incomplete.
     """
     root, names, images = prompt.files.root, list[str](), list[str]()
     module = import_module("tui_agent.tui.prompt.typed_mentions") if mentions else None

@@ -31,6 +31,7 @@ class QueueRows(LinePane):
     queued_after: "tuple[RequestId, ...] | None" = None
     """Ids of the messages that were ahead of the edited message in the queue. None if the message was not in the queue."""
     _is_taken: bool = False
+    """True from a request to take back a message until the queue changes, so that a second key press is ignored."""
 
     def on_mount(self) -> None:
         # The queue's keys work only while the editor has the focus.
@@ -60,7 +61,7 @@ class QueueRows(LinePane):
             self.show()
 
     def release(self) -> "tuple[RequestId, ...] | None":
-        """Forget that the message in the editor was taken out of the queue. Return the old `queued_after`."""
+        """Return `queued_after` and reset it, because the message leaves the editor."""
         queued_after, self.queued_after, self._is_taken = self.queued_after, None, False
         return queued_after
 
@@ -70,7 +71,7 @@ class QueueRows(LinePane):
         return self.queued_after is not None and (running or others_wait)
 
     def take_newest(self) -> bool:
-        """Take the newest queued message back into the prompt; return False if there is none."""
+        """Ask the app to put the newest queued message back into the prompt; return False if the queue is empty."""
         if self.texts and not self._is_taken:
             self._is_taken = True
             self.post_message(Intent("unqueue"))

@@ -23,6 +23,8 @@ def find_definitions(root: Path, query: str) -> list[Symbol]:
     """Find definitions of names that contain the query, with git grep. Blocks, so call it in a thread."""
     if not can_be_symbol(query):
         return []
+    # git grep only finds the lines; `_LINE` then extracts the name. `query` consists of word characters, so it needs no
+    # escaping.
     pattern = rf"(^|[^[:alnum:]_])({_KEYWORDS})[[:space:]]+(\([^)]*\)[[:space:]]*)?[[:alnum:]_]*{query}"
     output = query_git(root, "grep", "--untracked", "-nIiE", "--max-depth", "12", "-e", pattern, "--", ".")
     symbols: dict[str, Symbol] = {}

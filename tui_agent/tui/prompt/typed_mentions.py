@@ -22,7 +22,7 @@ from tui_agent.protocol.parts import image_type
 from tui_agent.tui.prompt.attachments import Span
 
 _STARTS: Final = re.compile(r"@|(?<![^\s(\"'`])/")
-"""Matches the first character of any possible mention."""
+"""Matches the first character of any possible mention: `@`, or the slash of an absolute path."""
 CHARS_PER_LINE: Final = 40
 """Assumed length of a line in a mentioned file."""
 NUMBER_CHARS: Final = 5
@@ -39,9 +39,10 @@ def find_typed_mentions(text: str, root: Path, pasted: Iterable[Span]) -> list[M
     for first, last in sorted(pasted):
         start = max(first, end)
         if last <= start:
-            continue  # The label of a folded paste is pasted text, too.
+            continue  # This part lies inside the previous one, as a chip does in a pasted text.
+        # Only the characters that begin a mention are replaced: the length and all other characters stay the same.
         hidden = _STARTS.sub(_BORDER, text[start - 1 : last] if start else text[:last])
-        # The character before the part decides if a slash begins a path; it stays as it is.
+        # The search also sees the character before the part, which decides if a slash begins a path.
         pieces += [text[end:start], hidden[1:] if start else hidden]
         end = last
     return find_candidates("".join([*pieces, text[end:]]), str(root))

@@ -35,8 +35,11 @@ class Vim:
     def __init__(self) -> None:
         self.mode: Literal["insert", "normal"] = "insert"
         self._pending = ""
+        """The operator, such as `d`, that waits for a motion; empty if there is none."""
         self._register = ""
+        """The text that was deleted or yanked last."""
         self._whole_lines = False
+        """True if the register holds a whole line, which is then put below the current line."""
 
     def escape(self) -> bool:
         """Leave insert mode, or cancel a pending operator such as `d`; return False if there is nothing to cancel."""
@@ -103,7 +106,7 @@ class Vim:
             case "G":
                 area.move_cursor(area.document.end)
             case _:
-                return len(key) == 1
+                return len(key) == 1  # A letter without a meaning is used up, because it must not be typed.
         return True
 
     def _operate(self, area: TextArea, operator: str, key: str) -> None:
@@ -132,6 +135,7 @@ class Vim:
             area.delete((row, 0), (row, len(line)))
             self.mode = "insert"
         elif operator == "d":
+            # The last line has no line break after it, so delete the one before it.
             last = row + 1 >= area.document.line_count
             start = (row - 1, len(area.document.get_line(row - 1))) if last and row else (row, 0)
             area.delete(start, (row, len(line)) if last else (row + 1, 0))
