@@ -241,6 +241,7 @@ class Assembly:
 
     def measure(self, request: RequestInput) -> PackedRequest:
         """Assemble the request only to measure it; the next `pack` is not affected."""
+        # `TokenCounts` drops the counts of messages that are not in the measured request.
         history, self._history = self._history, TokenCounts(self.tokens)
         try:
             return self.pack(request)
@@ -263,12 +264,15 @@ class Assembly:
         fitted = FittedHistory(list(counted), pinned=pinned)
         model, learnt = request.model, request.learnt
         self._fitting.cut_as_before(fitted, (model.model, model.window, learnt.refusal_state))
+        # Content that is never shortened must fit by itself, so the user's longest texts are cut first.
         over = required - last - _freed_tokens(counted, fitted)
         if over > 0:
             self._fitting.cut_words(fitted, over, over + round(limit * CUT_FRACTION))
         # If content that is never shortened fills the room, shorten the answer instead, to leave room for work.
         limit = max(limit, min(last, required - _freed_tokens(counted, fitted) + portion))
         excess = draft.tokens - limit - _freed_tokens(counted, fitted)
+        # The working memory is sent after the history, so without it the cached beginning of the request stays the
+        # same.
         for fragment in draft.fragments:
             if fragment.section == TRAILING_SECTION and excess > 0 and texts[fragment.id]:
                 size = self._size(texts[fragment.id])
@@ -278,6 +282,7 @@ class Assembly:
                 texts[fragment.id] = ""
                 excess -= size
         if excess > 0:
+            # Rounded up to whole portions; see `SHORTEN_FRACTION`.
             self._fitting.fit(fitted, draft.sections, room, excess, -(-excess // portion) * portion)
         over = draft.tokens - last - _freed_tokens(counted, fitted)
         if over > 0:
@@ -374,6 +379,7 @@ class Assembly:
 
     def _tool_size(self, tool: ToolSchema) -> tuple[int, int]:
         known = self._tool_sizes.get(tool.name)
+        # A server can change the description of a tool during a session.
         if known is None or known[0] != tool:
             text = f"{tool.name}{tool.description}{json.dumps(tool.parameters)}"
             known = self._tool_sizes[tool.name] = tool, len(text), self.tokens.count(text)

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from tui_agent.protocol.events.eval import TestFinished
 
+# Possessive quantifiers (`++`) do not backtrack, so a long command cannot make the match slow.
 _COMMAND = re.compile(
     r"""(?:cd\ (?P<folder>'[^']*+'|[^\s']++)\ &&\ )?+
     (?:(?:uv|poetry|pipenv|hatch|pdm|rye)\ run\ )?+ (?:(?:npx|bunx)\ )?+
@@ -115,6 +116,7 @@ def still_failing(
     if run.passed == run.failed == run.skipped == run.xfailed == run.xpassed == 0:
         return dict(failing_before)
     passes = run.exit_code == 0
+    # If every failure is an error, for example while tests are collected, no test ran to its end.
     has_ended = run.exit_code is not None and (run.passed > 0 or run.failed > run.errors)
     names_failures = run.failed == 0 or bool(run.failures)
     new_failures = [] if passes else list(run.failures) or [_run_failure(command)]
@@ -172,6 +174,7 @@ def _coverage(command: str) -> _Coverage | None:
     folder = base = (match["folder"] or "").strip("'")
     program = next(name for name in _OPTIONS if match[name])
     by_name, narrowing, with_value = (text.split() for text in _OPTIONS[program])
+    # A command is stored in shortened form; what follows "…" could leave out tests.
     selected, names, values, is_partial = list[str](), list[str](), dict[str, str](), command.endswith("…")
     for word in words:
         option, equals, value = word.partition("=")

@@ -62,6 +62,7 @@ class TokenCounts:
     def _count_once(self, message: Message) -> MessageCount:
         prepared = self._prepared.pop(id(message), None)
         return (
+            # An id can be given to a new object, so the message itself is compared too.
             prepared if prepared is not None and prepared.message is message else self.count_message(message)
         )
 

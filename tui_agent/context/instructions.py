@@ -49,11 +49,13 @@ class LoadedInstructions:
 
 
 @dataclass(slots=True)
-class _InstructionSet:
+class _InstructionCollector:
+    """Instruction files collected so far, and notes about files that are left out."""
+
     files: list[InstructionFile] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def take(self, path: str, scope: InstructionScope, data: bytes) -> None:
+    def add_text(self, path: str, scope: InstructionScope, data: bytes) -> None:
         """Add a file's text, or a note with the reason why the text cannot be used."""
         try:
             text = data.decode("utf-8-sig").strip()
@@ -108,22 +110,22 @@ class InstructionFiles:
         `known`: files that were loaded earlier. Files in subfolders are read again only if they are known. For an
         unchanged file, the known object is returned.
         """
-        reading = _InstructionSet()
-        await to_thread.run_sync(self._read_user, reading)
+        collector = _InstructionCollector()
+        await to_thread.run_sync(self._read_user, collector)
         if self._project:
             root = Path(self._env.root)
-            await to_thread.run_sync(self._read_parents, reading, root)
-            await self._read_folder(reading, "", "project")
+            await to_thread.run_sync(self._read_parents, collector, root)
+            await self._read_folder(collector, "", "project")
             for file in known:
                 if file.scope == "nested":
-                    await self._read_folder(reading, str(PurePosixPath(file.path).parent), "nested")
+                    await self._read_folder(collector, str(PurePosixPath(file.path).parent), "nested")
         elif await self._has_file(""):
-            reading.notes.append(
+            collector.notes.append(
                 "This folder's instructions are ignored, because its files are not trusted (/trust)."
             )
         previous = {(file.path, file.sha256): file for file in known}
-        files = [previous.get((file.path, file.sha256), file) for file in reading.files]
-        return _limit_total(files, reading.notes, previous)
+        files = [previous.get((file.path, file.sha256), file) for file in collector.files]
+        return _limit_total(files, collector.notes, previous)
 
     async def workspace_paths(self, paths: Sequence[str]) -> list[str]:
         """Return the paths in the workspace as relative paths. The paths of folders end with `/`."""
@@ -149,29 +151,31 @@ class InstructionFiles:
         `known`: files that are left out.
         `room`: maximum characters of each file.
         """
-        reading = _InstructionSet()
+        collector = _InstructionCollector()
         if not self._project:
             return LoadedInstructions()
         joined = {str(PurePosixPath(file.path).parent) for file in known if file.scope == "nested"}
         for folder in folders:
             if folder not in joined:
-                await self._read_folder(reading, folder, "nested")
+                await self._read_folder(collector, folder, "nested")
         remaining, files = MAX_ALL_CHARS - sum(map(_chars, known)), list[InstructionFile]()
-        for file in reading.files:
-            files.append(_cut_file(file, max(MIN_CHARS, min(room, remaining)), reading.notes))
+        for file in collector.files:
+            files.append(_cut_file(file, max(MIN_CHARS, min(room, remaining)), collector.notes))
             remaining -= _chars(files[-1])
-        return LoadedInstructions(tuple(files), tuple(reading.notes))
+        return LoadedInstructions(tuple(files), tuple(collector.notes))
 
-    def _read_user(self, reading: _InstructionSet) -> None:
+    def _read_user(self, collector: _InstructionCollector) -> None:
         for name in NAMES:
             path = self._user / name
-            if _read_plain(path, str(path), "user", reading, links=True):
+            # The user's own file can be a link, for example into a folder of dot files.
+            if _read_plain(path, str(path), "user", collector, links=True):
                 return
 
-    def _read_parents(self, reading: _InstructionSet, root: Path) -> None:
+    def _read_parents(self, collector: _InstructionCollector, root: Path) -> None:
         home = Path(os.path.expanduser("~"))  # noqa: PTH111 - does not raise if there is no home
         parents: list[Path] = []
         for folder in (root, *root.parents):
+            # Parents count only inside a repository. Files in the home folder, or above it, are not the project's.
             if folder == home or folder.parent == folder:
                 return
             parents.append(folder)
@@ -185,7 +189,7 @@ class InstructionFiles:
         for folder in reversed(parents[1:]):
             for name in NAMES:
                 shown = os.path.relpath(folder / name, root)
-                if _read_plain(folder / name, shown, "project", reading):
+                if _read_plain(folder / name, shown, "project", collector):
                     break
 
     async def _has_file(self, folder: str) -> bool:
@@ -197,7 +201,9 @@ class InstructionFiles:
                 return True
         return False
 
-    async def _read_folder(self, reading: _InstructionSet, folder: str, scope: InstructionScope) -> None:
+    async def _read_folder(
+        self, collector: _InstructionCollector, folder: str, scope: InstructionScope
+    ) -> None:
         for name in NAMES:
             path = _join_path(folder, name)
             try:
@@ -206,16 +212,18 @@ class InstructionFiles:
                     continue
                 real = self._env.resolve(path)
                 if reason := self._may_read(path, real):
-                    reading.notes.append(f"{path} is left out: {reason}.")
+                    collector.notes.append(f"{path} is left out: {reason}.")
                     continue
                 if info.kind == "link" and not _names_instructions(real):
-                    reading.notes.append(f"{path} is left out: it is a link to a file that is not Markdown.")
+                    collector.notes.append(
+                        f"{path} is left out: it is a link to a file that is not Markdown."
+                    )
                     continue
                 content = await self._env.read(path, MAX_READ_BYTES)
             except EnvironmentFault as fault:
-                reading.notes.append(f"{path} is left out: {fault.message}")
+                collector.notes.append(f"{path} is left out: {fault.message}")
                 continue
-            reading.take(path, scope, content.data)
+            collector.add_text(path, scope, content.data)
             return
 
 
@@ -224,6 +232,7 @@ def room_of(window: int) -> int:
 
     `window`: the model's window in tokens (0: unknown).
     """
+    # An added file is sent with every later request, so it gets only a small part of the window.
     return round(window * JOINING_FRACTION * CHARS_PER_TOKEN) if window else MAX_FILE_CHARS
 
 
@@ -257,7 +266,7 @@ def folders_of(paths: Sequence[str]) -> list[str]:
 
 
 def _read_plain(
-    path: Path, shown: str, scope: InstructionScope, reading: _InstructionSet, *, links: bool = False
+    path: Path, shown: str, scope: InstructionScope, collector: _InstructionCollector, *, links: bool = False
 ) -> bool:
     """Read an instruction file outside the workspace; return False if the file does not exist."""
     try:
@@ -265,12 +274,12 @@ def _read_plain(
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
-        reading.notes.append(f"{shown} is left out: {error.strerror}.")
+        collector.notes.append(f"{shown} is left out: {error.strerror}.")
         return True
     if len(data) > MAX_READ_BYTES:
-        reading.notes.append(f"{shown} is left out: it is larger than {format_bytes(MAX_READ_BYTES)}.")
+        collector.notes.append(f"{shown} is left out: it is larger than {format_bytes(MAX_READ_BYTES)}.")
     else:
-        reading.take(shown, scope, data)
+        collector.add_text(shown, scope, data)
     return True
 
 
@@ -349,6 +358,11 @@ def cut_rules(ids: Sequence[str], texts: Sequence[str], room: int) -> list[tuple
 
 
 def _allot_room(ids: Sequence[str], sizes: Sequence[int], room: int) -> list[int]:
+    """Return the number of characters for each text.
+
+    Short texts stay whole. The user's own text and the innermost one share the room that is left; then the others get
+    the rest, from the inside to the outside.
+    """
     rooms = [size if size <= MAX_UNCUT_CHARS else 0 for size in sizes]
     room -= sum(rooms)
     long = [index for index, size in enumerate(sizes) if size > MAX_UNCUT_CHARS]

@@ -74,6 +74,7 @@ _SETS = re.compile(r"\w+=")
 def is_check(command: str) -> bool:
     """Return True if the command builds or checks the code."""
     words = _last_command_words(command)
+    # The exit status of a pipe is that of its last command, so it says nothing about the check.
     if not words or "|" in command:
         return False
     name = words[0].rpartition("/")[2]
@@ -217,6 +218,7 @@ def _add_command(changes: _Changes, call: ToolCallPart, result: ToolResult) -> N
         if is_fault(command_text, status, shown):
             last = next((line for line in reversed(shown.splitlines()) if line.strip()), "")
             changes.add("open_questions", command_fact(command, f"ended with {status}: {changes.line(last)}"))
+    # Other commands are worth a fact only if they failed before.
     elif is_check(command_text) or changes.gone.get("open_questions"):
         changes.add("verified_facts", command_fact(command, "ended with 0"))
 
@@ -305,5 +307,6 @@ def _line(text: str, max_chars: int = _LINE) -> str:
 def _limit_lines(lines: list[str]) -> list[str]:
     if len(lines) <= MAX_SHOWN:
         return lines
+    # The oldest lines are often about the task's beginning, and the newest about the current work.
     half = MAX_SHOWN // 2
     return [*lines[:half], f"(and {len(lines) - 2 * half} more)", *lines[-half:]]

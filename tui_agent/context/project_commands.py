@@ -27,6 +27,7 @@ _WORDS_BY_KIND: Final[Mapping[Kind, str]] = {
     "run": "run start dev serve",
 }
 _WORDS: Final = {word: kind for kind, words in _WORDS_BY_KIND.items() for word in words.split()}
+# `NAME := value` and `NAME ::= value` are assignments, and `NAME::` is a rule that other rules extend.
 _TARGET: Final = re.compile(r"^([A-Za-z][\w-]*)[ \t]*:(?![:=])", re.MULTILINE)
 _RECIPE: Final = re.compile(r"^@?([A-Za-z][\w-]*)(?:[ \t][^:=\n]*)?:(?!=)", re.MULTILINE)
 _LOCKS: Final = (
@@ -78,6 +79,7 @@ class ProjectCommand:
 
 def find_commands(texts: Mapping[str, str], paths: Collection[str]) -> list[ProjectCommand]:
     """Return the commands that these files name, one for each kind and language."""
+    # The project's own targets come first: they call the tools with the right options.
     commands = _first_of_kind(_targets("Makefile", "make", _TARGET, texts))
     commands += _first_of_kind(_targets("justfile", "just", _RECIPE, texts))
     for more in (
@@ -167,6 +169,7 @@ def _node(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[ProjectC
     yield ProjectCommand("install", f"{program} install", "package.json")
     for name, script in scripts.items():
         kind = _WORDS.get(name.lower())
+        # `npm init` writes a test script that only prints "no test specified".
         is_command = re.fullmatch(r"[\w:.-]+", name) and "no test specified" not in str(script)
         if kind is not None and kind != "install" and is_command:
             run = program if name == "test" else f"{program} run"
@@ -194,6 +197,7 @@ def _other_commands(texts: Mapping[str, str], paths: Collection[str]) -> Iterato
     if "composer.json" in texts:
         yield ProjectCommand("install", "composer install", "composer.json")
         yield from _composer(texts["composer.json"])
+    # All texts that are not project files are CI files.
     checks = "\n".join(text for path, text in texts.items() if path not in FILES)
     for file, kind, command, words, config_files in _COMMANDS_WITH_EVIDENCE:
         if file in texts and (words in checks or any(path in paths for path in config_files)):

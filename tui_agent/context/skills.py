@@ -120,6 +120,7 @@ class SkillStore:
                 raise ToolError(f"{skill.record.name} has no file {file}.", hint=hint)
         else:
             path = skill.folder / file
+            # A folder in between can be a link that leads outside.
             if not path.resolve().is_relative_to(skill.folder.resolve()):
                 raise ToolError(f"{file} is not inside the skill's folder.")
             try:

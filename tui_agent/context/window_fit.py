@@ -143,6 +143,7 @@ class HistoryFitter:
         size = len(words.encode("utf-8", "replace"))
         after = before
         for _ in range(_TRIES):
+            # Slightly less than proportional, because the note about the cut needs tokens too.
             size = int(size * tokens / max(after.tokens, 1) * 0.97)
             shown = head_and_tail(words, max_bytes=size, max_lines=len(words) + 1, artifact=artifact)
             after = self._recount(_replace_longest_text(before.message, shown.text))
@@ -216,6 +217,7 @@ class HistoryFitter:
 def _index_of_newest_answer(fitted: FittedHistory) -> int:
     """Return the position of the newest answer, or the length of the history if there is none."""
     newest = len(fitted.counted)
+    # The newest answer's results are what the model reads next.
     while newest > 0 and isinstance(fitted.counted[newest - 1].message, ToolMessage):
         newest -= 1
     if newest > 0 and isinstance(fitted.counted[newest - 1].message, AssistantMessage):

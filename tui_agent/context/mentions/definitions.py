@@ -37,7 +37,7 @@ _FUNCTION = r"^[ \t]*[A-Za-z_#][^;=\n]*[\s*&]{name}[ \t]*\("
 async def search_definitions(name: str, env: Environment) -> tuple[list[SymbolLocation], bool]:
     """Return the definitions of `name`, and True if the search is complete. Definitions in tests come last.
 
-    For `Class.method`, return methods of other classes, with their names, only if the class has no such method.
+    For `Class.method`, methods of other classes are returned only if `Class` has no such method.
     Return prototypes only if there is no definition.
     """
     owner, own_name = split_qualified_name(name)
@@ -66,7 +66,11 @@ async def search_definitions(name: str, env: Environment) -> tuple[list[SymbolLo
 
 
 class _Definitions:
-    """The definitions of a name: those in the class or module `owner`, or all if it is empty, and the others."""
+    """Collects the definitions of a name in two lists.
+
+    - `matches`: definitions in the class or module `owner`; all definitions if `owner` is empty.
+    - `others`: definitions in other places, and prototypes.
+    """
 
     def __init__(self, owner: str, own_name: str) -> None:
         self.matches: list[SymbolLocation] = []

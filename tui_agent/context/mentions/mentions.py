@@ -51,6 +51,7 @@ SYMBOL_LINES: Final = 60
 SYMBOL_PLACES: Final = 3
 HEX_BYTES: Final = 64
 _UNTYPED: Final = "\ufffd"
+"""Character that the screen shows for a byte of a file name that is not UTF-8. Nobody types this character."""
 MayRead = Callable[[str, str], str]
 """Function (path, real path) that returns the reason not to read a file, or an empty string."""
 ReadResource = Callable[[str, str], Awaitable[ResourceContent]]
@@ -114,6 +115,7 @@ async def resolve_mentions(
 
     `typed`: the texts of the mentions that the user typed; None if this is not known.
     """
+    # In a thread: a pasted log can have thousands of candidates.
     places = await to_thread.run_sync(find_candidates, text, sources.env.root, typed)
     lookups: list[_Lookup] = []
     names = _NameBudget(anyio.current_time() + sources.names_s)
@@ -269,6 +271,7 @@ async def _resource_lookup(
 
 def _cut_resource(mention: Mention, head: str, text: str, room: int) -> Mention:
     """Return the mention with at most `room` characters of a resource's text."""
+    # The text comes from outside, so it must not end its own block.
     body = text[:room].replace("</resource", "&lt;/resource")
     is_cut = len(text) > room
     note = f"\n[the first {format_number(room)} of {format_number(len(text))} characters]" if is_cut else ""

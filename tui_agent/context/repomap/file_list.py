@@ -58,6 +58,7 @@ class FileList(NamedTuple):
     """The files of a repository in path order, with counts of the left-out files by reason.
 
     `folders`: maps the path of a folder to its modification time.
+    `index_key`: key of git's index at the time of the listing (see the function `index_key`).
     """
 
     entries: tuple[Entry, ...]
@@ -146,6 +147,7 @@ def refresh_list(root: Path, known: FileList, may_show: Callable[[str], bool]) -
             info = lstat(prefix + path)
             if info.st_mtime_ns == mtime and info.st_size == size and info.st_ino == inode:
                 continue
+            # A changed ignore file can add or remove any number of files.
             if path.endswith(".gitignore") or exclusion_reason(path, info):
                 return list_files(root, may_show)
             changed[index] = Entry(path, info.st_size, info.st_mtime_ns, info.st_ino)
@@ -157,10 +159,13 @@ def refresh_list(root: Path, known: FileList, may_show: Callable[[str], bool]) -
     return known._replace(entries=entries)
 
 
-def exclusion_reason(name: str, seen: os.stat_result) -> str:
-    """Return the reason for leaving a file out, or an empty string if the file is listed."""
-    if stat.S_IFMT(seen.st_mode) != stat.S_IFREG:
-        return _OTHER_KINDS.get(stat.S_IFMT(seen.st_mode), "special")
+def exclusion_reason(name: str, info: os.stat_result) -> str:
+    """Return the reason for leaving a file out, or an empty string if the file is listed.
+
+    `info`: result of `os.lstat` for the file.
+    """
+    if stat.S_IFMT(info.st_mode) != stat.S_IFREG:
+        return _OTHER_KINDS.get(stat.S_IFMT(info.st_mode), "special")
     base = name.rpartition("/")[2]
     if base in LOCK_FILES:
         return "lock file"
@@ -169,7 +174,7 @@ def exclusion_reason(name: str, seen: os.stat_result) -> str:
         return "binary"
     if suffix in TRANSLATION_SUFFIXES:
         return "translation"
-    return "too large" if seen.st_size > MAX_BYTES else ""
+    return "too large" if info.st_size > MAX_BYTES else ""
 
 
 def _folder_times(root: Path, names: list[str], since: int) -> dict[str, int]:
@@ -195,10 +200,11 @@ def _folder_time(root: Path, name: str, since: int) -> int:
 
 
 def bare_folders(root: Path, folders: Collection[str], since: int) -> dict[str, int]:
-    """Return the modification times of folders without listed files.
+    """Return the modification times of folders that contain only folders and no listed files.
 
     `since`: time of the listing in nanoseconds.
     """
+    # A new file in such a folder changes no time in `FileList.folders`, so it would be missed.
     times: dict[str, int] = {}
     stack = [(name, True) for name in folders]
     while stack:

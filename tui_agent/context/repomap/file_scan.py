@@ -37,6 +37,7 @@ USER_LIMIT_DIVISOR = 4
 _USER_LIMIT_FILE = Path("/proc/sys/fs/inotify/max_user_watches")
 _EVENT = Struct("iIII")
 _READ_BYTES = 65_536
+# These numbers are defined in linux/inotify.h.
 _MODIFY, _ATTRIB, _WRITTEN = 0x2, 0x4, 0x8
 _MOVED, _CREATE, _DELETE = 0x40 | 0x80, 0x100, 0x200
 _WATCH_ENDED = 0x400 | 0x800 | 0x2000
@@ -100,6 +101,7 @@ class InotifyWatch:
         """
         files: set[str] | None = set()
         for descriptor, mask, name in self._read_events():
+            # After a folder was moved, the stored paths of the watched folders below it are wrong.
             if mask & (_OVERFLOW | _WATCH_ENDED) or (mask & _IS_FOLDER and mask & _MOVED):
                 raise WatchLost
             if mask & _IGNORED:
@@ -238,6 +240,7 @@ class FileScanner:
         fresh = refresh_list(self._root, known, self._may_show)
         self._last_full_scan = time.monotonic()
         if fresh.folders is not known.folders:
+            # The new folders are not watched yet, so the next call checks all files again.
             self._last_full_scan, self._since = float("-inf"), since
         return fresh
 
@@ -254,4 +257,5 @@ class FileScanner:
             self.close()
         except OSError:
             self.close()
+            # Without inotify, or with too many folders, another attempt would fail in the same way.
             self._watchable = False

@@ -20,6 +20,7 @@ from tui_agent.folds.text.word_forms import find_words, split_identifier, split_
 
 BYTES_A_WORD = 7
 K1, B = 1.2, 0.75
+"""Parameters of BM25, with the usual values."""
 PATH_TIMES = 4
 MAX_WORDS: Final = 8
 """Maximum number of words that `MatchedWords.find` returns."""
@@ -144,7 +145,7 @@ class MatchedWords:
             self._words[term] = forms.get(term, term)
 
     def find(self, path: str) -> list[tuple[str, int]]:
-        """Return the question's words in a file, each with the number of lines that contain it."""
+        """Return the question's words in a file or its path, each with the number of its occurrences in the file."""
         text, in_path = Text(read(f"{self._root}/{path}").data), set(split_text(path))
         counts = ((word, len(text.lines_of(term)), term in in_path) for term, word in self._words.items())
         return [(word, count) for word, count, named in counts if count or named][:MAX_WORDS]

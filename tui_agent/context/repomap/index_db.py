@@ -124,7 +124,11 @@ class IndexFile:
     def __init__(self, path: Path, key: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._db = sqlite3.connect(
-            path, timeout=BUSY_MS / 1000, isolation_level=None, check_same_thread=False
+            # Transactions are explicit (see `transaction`). The caller's lock allows use from several threads.
+            path,
+            timeout=BUSY_MS / 1000,
+            isolation_level=None,
+            check_same_thread=False,
         )
         self.commits = Commits(self._db)
         try:
@@ -133,6 +137,7 @@ class IndexFile:
             self._db.execute("PRAGMA synchronous=NORMAL")
             if not self._is_current(key):
                 self._rebuild(key)
+            # The index contains words of the user's code.
             path.chmod(0o600)
             self._path, self._inode = path, path.stat().st_ino
         except sqlite3.Error:
@@ -157,6 +162,7 @@ class IndexFile:
 
     def _rebuild(self, key: str) -> None:
         with self.transaction():
+            # Another process may have rebuilt the index while this one waited for the lock.
             if self._db.execute("PRAGMA user_version").fetchone()[0] == VERSION and self.meta("key") == key:
                 return
             for name in ("vocabulary", "words", "messages", "meta", "files", "details", "edges", "commits"):
@@ -197,6 +203,7 @@ class IndexFile:
         try:
             pages = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
             for table in ("words", "messages"):
+                # This is FTS5's command for a check, and writes nothing.
                 self._db.execute(f"INSERT INTO {table}({table}) VALUES('integrity-check')")
         except sqlite3.OperationalError:
             return True  # locked by another process, so no damage is known
@@ -263,6 +270,7 @@ class IndexFile:
         row = known[:1]
         details = self._db.execute("SELECT words FROM details WHERE id=?", row).fetchone()
         if details is not None:
+            # The table `words` stores no texts (`content=''`), so FTS5 needs the same texts again to delete them.
             texts = zlib.decompress(details[0]).decode().split("\n")
             self._db.execute(
                 "INSERT INTO words(words,rowid,path,names,body) VALUES('delete',?,?,?,?)", (row[0], *texts)
@@ -344,6 +352,7 @@ def open_index(path: Path, key: str) -> IndexFile:
     """
     try:
         return IndexFile(path, key)
+    # The base class of `OperationalError` means damage below, so the locked file must be told apart first.
     except sqlite3.OperationalError:
         raise
     except sqlite3.DatabaseError:

@@ -72,6 +72,7 @@ class LoadedLanguage(NamedTuple):
     idle: Pattern[bytes] | None = None
 
 
+# Possessive quantifiers (`++`) do not backtrack, so the time is linear even for a broken file.
 _STRINGS = rb'"(?:[^"\\\n]++|\\.)*+"' rb"|'(?:[^'\\\n]++|\\.)*+'"
 _LONG_STRINGS = rb'"""(?:[^"\\]++|\\.|"(?!""))*+(?:""")?' rb"|'''(?:[^'\\]++|\\.|'(?!''))*+(?:''')?"
 _EXPRESSION = rb"(?:[^()\[\]{}\"'#\\]++|%b)" % _STRINGS
@@ -222,6 +223,7 @@ def _load_added(language: MapLanguage) -> LoadedLanguage | None:
         return None
     try:
         grammar = getattr(import_module(module), function)()
+        # Old grammar packages return a pointer as an int, and tree-sitter would use any int as an address.
         return None if isinstance(grammar, int) else _make_ready(grammar, language.query)
     except (ImportError, AttributeError, TypeError, ValueError, SyntaxError):
         return None

@@ -44,13 +44,13 @@ class NamedFile(NamedTuple):
     """A file that a question names.
 
     `line`: line number in the question, or 0.
-    `name`: number of the mention in the question. Several files have the same number if one mention matches all of
+    `number`: number of the mention in the question. Several files have the same number if one mention matches all of
     them.
     """
 
     path: str
     line: int = 0
-    name: int = 0
+    number: int = 0
 
 
 def find_named_files(text: str, alike: Alike) -> list[NamedFile]:
@@ -64,7 +64,7 @@ def find_named_files(text: str, alike: Alike) -> list[NamedFile]:
     code_names = islice(_files_of_code_names(text, alike), MAX_CODE_NAMES)
     for number, group in enumerate([*typed, *code_names]):
         for mention in group:
-            known = mentions.setdefault(mention.path, mention._replace(name=number))
+            known = mentions.setdefault(mention.path, mention._replace(number=number))
             if not known.line:
                 mentions[mention.path] = known._replace(line=mention.line)
     return list(mentions.values())[:MAX_NAMED_FILES]
@@ -151,6 +151,7 @@ def _find_module(word: str, alike: Alike, line: int) -> list[NamedFile]:
     if not _MODULE.fullmatch(word):
         return []
     parts = re.split(r"[.$]", word)
+    # The last parts can be a class and its method, so up to three parts are left out.
     for end in range(len(parts), max(_MIN_MODULE_PARTS, len(parts) - 3) - 1, -1):
         module_parts = parts[:end]
         for package in ((), *((name,) for name in PACKAGE_FILES)):
@@ -200,5 +201,6 @@ def _base(path: str) -> str:
 
 
 def _stem(path: str) -> str:
+    # From the second character of the name: a dot at its start is a part of the name.
     dot = path.find(".", path.rfind("/") + 2)
     return path if dot < 0 else path[:dot]

@@ -124,6 +124,7 @@ class Snapshot:
         shares_by_row = self._scores.get(term)
         if shares_by_row is None:
             row_ids, scores = self._index_file.scores(term, (PATH, NAMES, BODY))
+            # The caller multiplies by a rarity of its own, which counts only the files that it may show.
             rarity = _rarity_of_index(len(row_ids), len(self.text))
             shares_by_row = row_ids, array("d", [score / rarity for score in scores])
             self._matches += len(row_ids)

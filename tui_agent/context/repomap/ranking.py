@@ -131,6 +131,7 @@ def _phrase_scores(lines: Mapping[str, WordLines], query: Query, values: Values)
 
 
 def _best_first(scores: Mapping[str, float]) -> list[str]:
+    # Files with equal scores are in path order, because the second sort is stable.
     order = sorted(scores)
     order.sort(key=scores.__getitem__, reverse=True)
     return order
@@ -146,7 +147,9 @@ def named_first(
     top = order[0].score if order else 1.0
     last = len(order)
     first: list[FileScore] = []
-    for mention in sorted(mentions, key=lambda entry: (entry.name, places.get(entry.path, last), entry.path)):
+    for mention in sorted(
+        mentions, key=lambda entry: (entry.number, places.get(entry.path, last), entry.path)
+    ):
         ranked_file = (
             order[places[mention.path]] if mention.path in places else FileScore(mention.path, top, ())
         )

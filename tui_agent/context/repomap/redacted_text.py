@@ -63,7 +63,7 @@ class Cleaner:
         return redacted
 
     def _value_indexes(self, texts: Sequence[str], kinds: Sequence[str]) -> Sequence[int]:
-        """Return the indexes of texts that possibly contain a value."""
+        """Return the indexes of texts that may contain a value, such as a default argument, which may be secret."""
         if _VALUE.search("\n".join(texts)):
             return [
                 index

@@ -90,6 +90,7 @@ def render_map(
         detail_room -= len(block)
         remaining -= len(block)
     if brief and any(file.symbols for file in files[: len(blocks)]):
+        # Files without symbols at the end would only repeat what the counts by folder say.
         while not files[len(blocks) - 1].symbols:
             remaining += len(blocks.pop())
     plain_paths = [*(file.path for file in files[len(blocks) :]), *others]

@@ -200,6 +200,7 @@ class RepoMap:
                 with suppress(subprocess.TimeoutExpired):
                     self._worker.wait(0.05)
             else:
+                # The worker belongs to another process, so only its lock can be observed.
                 threading.Event().wait(0.02)
         return True
 
@@ -267,9 +268,11 @@ class RepoMap:
         self._closed.require_open()
         if path in self._visible or path in self._index.known:
             return True
+        # Only a hash, because these marks are stored in the index, where the names of secret files do not belong.
         mark = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
         if mark in self._hidden:
             return False
+        # A question to the policy takes long, so both answers are remembered.
         if self._may_show(path):
             self._visible.add(path)
             return True
@@ -278,6 +281,7 @@ class RepoMap:
 
     def _list_files(self, *, rescan: bool) -> FileList:
         self._index.reload()
+        # Before the listing to learn the hidden paths of other processes, after it to share new ones.
         self._index.share(self._hidden)
         with os_errors_as(EnvironmentFault, f"The folder {self.root} cannot be mapped"):
             listing = self._scanner.list_files(rescan=rescan)
@@ -367,6 +371,7 @@ class RepoMap:
         if worker.is_building(self.index):
             return
         if self._worker is not None:
+            # The earlier worker has ended: no process holds the lock. Waiting for it frees its process id.
             worker.end(self._worker, detached=False)
         with suppress(OSError):
             build = worker.Build(

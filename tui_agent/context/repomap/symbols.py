@@ -82,6 +82,7 @@ def _parse_tree(known: LoadedLanguage, data: bytes) -> "Tree":
         data = data.translate(_ASCII)
     text = _blank_idle(data, known.idle) if known.idle is not None else data
     tree = known.parser.parse(text)
+    # The pattern may have blanked code by mistake, so after an error the real text is parsed.
     return known.parser.parse(data) if tree.root_node.has_error and text is not data else tree
 
 
@@ -131,6 +132,7 @@ def _build_symbols(definitions: list[_Found], data: bytes, cleaner: Cleaner) -> 
             name = " ".join(name.split())
             if not name:
                 continue
+        # Definitions are sorted by their start, so a name can come before the previous name.
         line += (
             count(b"\n", counted_to, name_start)
             if name_start >= counted_to

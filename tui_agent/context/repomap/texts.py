@@ -25,6 +25,7 @@ _EXPORT = re.compile(
 )
 """Matches the start of a session exported by tui-agent."""
 # Such files are left out, because they mention every file.
+# UTF-32 comes first, because its mark can begin like that of UTF-16.
 _BOMS = (
     (b"\xff\xfe\x00\x00", "utf-32"),
     (b"\x00\x00\xfe\xff", "utf-32"),
@@ -43,6 +44,7 @@ class Source(NamedTuple):
 def read(path: str) -> Source:
     """Return the text of the file at `path`, or the reason why the file is left out."""
     try:
+        # O_NONBLOCK: opening a pipe must not wait for a writer.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except (OSError, ValueError):
         return Source(b"", "unreadable")
@@ -120,7 +122,7 @@ class Text:
         self._lines: dict[str, list[int]] = {}
 
     def lines_of(self, word: str) -> list[int]:
-        """Return the numbers (from 1) of at most `MAX_HITS` lines with `word`.
+        """Return the line number (from 1) of each occurrence of `word`, for at most `MAX_HITS` occurrences.
 
         `word` must start a part of an identifier: `name` is found in `fileName` and `named`, but not in `rename`.
         """
@@ -171,24 +173,25 @@ class TextCache:
         self._texts[path] = entry
         self._bytes += len(entry.text.data)
         while self._bytes > MAX_CACHE_BYTES:
+            # `get` moves a text to the end, so the first text was not used for the longest time.
             self._bytes -= len(self._texts.pop(next(iter(self._texts))).text.data)
 
 
 def _find_lines(data: bytes, lowered: bytes, word: bytes) -> list[int]:
     lines: list[int] = []
     size, short, number, line, counted_to = len(word), len(word) < 4, word[-1:].isdigit(), 1, 0
-    differs_in_length = len(lowered) != len(data)
     find, count = lowered.find, lowered.count
     position = find(word)
     while position >= 0 and len(lines) < MAX_HITS:
         if (
             (
-                differs_in_length
-                or position == 0
+                position == 0
                 or not _is_letter[before := data[position - 1]]
                 or _starts_part(data, position, before)
             )
+            # A short word must be a whole part, or its plural: `id` is in `user_ids`, but not in `idle`.
             and not (short and _continues(data, position + size))
+            # `sha1` is not in `sha128`.
             and not (number and data[position + size : position + size + 1].isdigit())
         ):
             line += count(b"\n", counted_to, position)

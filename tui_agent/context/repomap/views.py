@@ -9,8 +9,10 @@ from typing import NamedTuple
 class Symbol(NamedTuple):
     """A definition in a file.
 
+    `kind`: `function`, `class` or another kind of definition.
     `line`, `end`: first and last line, counted from 1.
-    `signature`: one line.
+    `signature`: the definition's head as one line, such as `def total(self) -> int`.
+    `parent`: name of the class or other definition around it; empty at the top level.
     """
 
     name: str

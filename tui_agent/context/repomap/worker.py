@@ -102,6 +102,7 @@ def start(
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # The worker inherits the lock, and so holds it for as long as it lives, even after this process has ended.
         child = subprocess.Popen(
+            # -P: a module in the current folder must not replace one of Python's.
             [sys.executable, "-P", "-m", "tui_agent.context.repomap.worker"],
             cwd=build.file.parent,
             stdin=subprocess.PIPE,
@@ -232,6 +233,7 @@ class _Helper:
                 ):
                     _read_all(index_file, work, 1)
             finally:
+                # The fork must never return into the code of its parent.
                 os._exit(0)
         os.close(write_end)
 
@@ -266,6 +268,7 @@ def _make_queue(count: int) -> int:
     reads, writes = os.pipe()
     order = [*range(count)]
     order.insert(count * 3 // 4, count)
+    # The numbers fit into the pipe's buffer, so this does not block.
     os.write(writes, b"".join(map(_NUMBER.pack, order)))
     os.close(writes)
     return reads

@@ -175,6 +175,7 @@ def _shorten_chapter(chapter: str, room: int, begin: float = 0.6) -> str:
         first_line(line, room // 4) for line in chapter.split("\n") if not line.startswith(LEFT_OUT_PREFIX)
     ]
     first = max(1, count_fitting(lines, round(room * begin)))
+    # The slice ends before `lines[first]`, so at least one line is left out and the note below is true.
     last = count_fitting(lines[:first:-1], round(room * (1 - begin)))
     omitted = len(lines) - first - last
     return "\n".join(
@@ -231,6 +232,7 @@ def transcript_within(
         tokens = count(transcript_text)
         if tokens <= limit:
             break
+        # Slightly less than proportional, because the remaining text can have more tokens per character.
         room = int(min(room, len(transcript_text)) * max(limit, 1) / tokens * 0.95)
         transcript_text = transcript(messages, room, text)
     return transcript_text

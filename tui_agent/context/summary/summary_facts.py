@@ -387,8 +387,10 @@ def _file_blocks(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[Summa
     for call, part in calls.items():
         path = path_of(part)
         if path and call in ok and part.name != TESTS:
+            # Removed and added again, so that the file that was used last is at the end.
             counts = calls_by_file.pop(path, {})
             calls_by_file[path] = counts
+            # For an edited file only the edits count, so earlier reads are forgotten.
             if part.name not in _ONLY_READ and path not in edited:
                 edited.add(path)
                 counts.clear()
