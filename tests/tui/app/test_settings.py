@@ -139,6 +139,17 @@ async def test_a_number_a_choice_a_switch_and_a_text_are_written_and_every_comme
         assert path.read_text().startswith("# mine\n") and "# more" in path.read_text()
 
 
+async def test_the_way_of_notifications_is_used_at_once(tmp_path: Path) -> None:
+    config_file(tmp_path)
+    async with configured(tmp_path) as driven:
+        assert driven.app.terminal.notifications == "auto"
+        await run(driven, "/settings notifications")
+        await driven.type("bell")
+        await driven.press("enter")
+        assert driven.app.terminal.notifications == "bell"
+        assert "next start" not in driven.app.notice.text
+
+
 async def test_a_value_that_is_not_valid_or_has_no_effect_is_reported(tmp_path: Path) -> None:
     path = config_file(tmp_path)
     async with configured(tmp_path, TUI_AGENT_MOTION="off") as driven:

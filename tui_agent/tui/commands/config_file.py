@@ -7,7 +7,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.text import shorten_home
 from tui_agent.tui.widgets.key_settings import apply_key_settings
 
-AT_ONCE = ("theme", "vim", "keys", "status")
+AT_ONCE = ("theme", "vim", "keys", "status", "notifications")
 """Settings that take effect when they are changed."""
 
 
@@ -27,9 +27,9 @@ def save_setting(context: AppContext, key: tuple[str, ...], value: Value | None)
         app.say(str(fault), "error")
         return False
     app.use_keys(apply_key_settings(config.keys).actions)
+    app.terminal.notifications = config.notifications
     if key == ("vim",):
         app.editor.use_vim(on=config.vim)
-        app.terminal.notifications = config.notifications
     if key == ("theme",) and config.theme:
         app.use_theme(config.theme)
     done = "removed from" if value is None else "saved in"
