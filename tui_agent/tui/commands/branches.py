@@ -91,6 +91,7 @@ def _keep_branch(context: AppContext, names: tuple[str, ...], side: Side) -> Non
     open_session = context.app.session_id
     if side.session != open_session:
         switch(context, side.session)
+    # A name of the form `SESSION@EVENT` is another branch of a session.
     elif f"{open_session}@{side.last_seq}" in names and side.last_seq < context.views.seq:
         context.act("revert", str(side.last_seq))
     else:

@@ -107,6 +107,7 @@ async def _load_rules(context: AppContext, sheet: PolicySheet, fault: str = "") 
     """
     status, output = await context.ask("policy", "rules", "--json", *context.place)
     home = context.app.environ.get("HOME", "").rstrip("/")
+    # The source of a rule has the form `FILE, rule NUMBER`.
     rules = [
         FileRule(
             text_of(row, "rule"),

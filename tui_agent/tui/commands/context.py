@@ -178,6 +178,7 @@ class _Columns(NamedTuple):
 
     @classmethod
     def fit(cls, view: ContextMeterView, width: int) -> "_Columns":
+        """Return the columns that fit into `width` cells. The bar gets the room that the other columns leave."""
         bounded = any(section.budget for section in view.sections)
         name = 18 if width >= 60 else 14
         room = width - name - 8

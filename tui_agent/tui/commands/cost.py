@@ -17,6 +17,7 @@ from tui_agent.tui.widgets.rows import part
 from tui_agent.units import format_cost, format_tokens
 
 MAX_TURNS = 20
+"""Maximum number of turns in the table, the newest ones."""
 _PRECISION_NOTES = {
     "estimated": "~ marks an estimate: the provider reported no token count, for example for a stopped request.",
     "partial": "The cost of some requests is unknown: the model had no price, or tui-agent ended during the answer.",
@@ -96,6 +97,7 @@ def _draw_turns(facts: Facts, trace: TraceView, state: SessionStateView, *, is_p
         cost = format_cost(usage.cost_usd, usage.cost_precision, short=True) or unknown
         largest = [span.tokens_in for span in spans if span.tokens_in is not None]
         counts = (sent, received, max(largest, default=0))
+        # Without a model call, nothing was spent; the cost is not unknown.
         if not any(_has_model_calls(trace, span) for span in spans):
             cost, largest = format_cost(0.0), [0]
         add_row((name, cost, *(format_tokens(count) if largest else "unknown" for count in counts)))

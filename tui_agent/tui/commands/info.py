@@ -43,6 +43,7 @@ def open_palette(context: AppContext, argument: str) -> None:
 def _list_actions(context: AppContext, title: str, actions: Sequence[Action], query: str = "") -> None:
     def choose(number: str) -> None:
         action = actions[int(number)]
+        # A command that needs an argument is only written into the prompt.
         if action.slash and action.args and not action.args.startswith("["):
             context.editor.put_text(f"{action.slash} ")
         elif action.scope == "app":

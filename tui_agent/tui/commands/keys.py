@@ -21,6 +21,7 @@ from tui_agent.tui.widgets.keymap import normalize_key
 from tui_agent.tui.widgets.sheet import Sheet
 
 TEST, RESET, CHANGE = "\0test", "\0reset", "\0change"
+"""Values of rows that are not actions. No name of an action contains a NUL character."""
 
 
 class KeyCheck(NamedTuple):
@@ -51,6 +52,7 @@ class KeyCapture(Sheet[list[str]]):
         """The keys that were pressed last, with Textual's names. An action with several choices needs one key for each
         choice."""
         self._sent = ""
+        """The characters that the terminal sent for the newest key; empty if unknown."""
         self.result = KeyCheck()
 
     def body(self, width: int) -> list[Strip]:

@@ -180,7 +180,7 @@ async def _test_model(context: AppContext, form: ProviderForm, provider: Provide
     address = ["--base-url", provider.base_url] if provider.base_url else []
     status, output = await ask("models", "check", provider.model, "--json", *address, *context.place)
     if form.tested is not provider or not form.is_current:
-        return
+        return  # The user has changed the values or left the form meanwhile.
     result = next(iter(json_rows(output)), {})
     if status:
         kind, message, hint = (text_of(result, name) for name in ("fault", "message", "hint"))
@@ -199,7 +199,7 @@ async def _test_model(context: AppContext, form: ProviderForm, provider: Provide
 async def use_provider(context: AppContext, provider: Provider, answer: str = "") -> None:
     """Use the model from the provider form, and give the provider's key to the engine.
 
-    `answer`: the model's answer to the test request; empty if none was sent.
+    `answer`: a description of the model's answer to the test request; empty if the model was not tested.
     """
     app, config, remarks = context.app, context.config, [answer]
     if provider.key and config is not None:

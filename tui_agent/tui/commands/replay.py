@@ -82,6 +82,7 @@ def _revert(context: AppContext, seq: int, leave: Callable[[], object]) -> None:
     `leave`: function that closes the replay.
     """
     if context.is_running:
+        # During a turn, `act` only says that a revert must wait. The replay would cover this notice.
         leave()
         context.app.call_later(context.act, "revert", str(seq))
     else:

@@ -64,7 +64,7 @@ async def _open_or_list(context: AppContext, argument: str, *, lists: bool, can_
     session = ""
     try:
         session, problem = await _find_session(context, argument)
-    finally:
+    finally:  # Also after an error, because messages wait until `stay` is called or another session is open.
         is_other = session not in ("", context.app.session_id)
         if can_open and not is_other:
             context.sessions.stay()

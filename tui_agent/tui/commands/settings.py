@@ -15,6 +15,7 @@ from tui_agent.tui.theme.first_look import theme_folders
 from tui_agent.tui.theme.theme import discover
 
 KEEP, RESET = "\0keep", "\0reset"
+"""Values of rows that are not values of the setting. No value contains a NUL character."""
 
 
 def edit_settings(context: AppContext, argument: str, current: str = "") -> None:

@@ -29,6 +29,7 @@ def search_command(text: str) -> str:
     """Return the shell command that searches for a text, with `git grep` or `grep`."""
     options = f"-nI -e {shlex.quote(text)}"
     skipped = " ".join(f"--exclude-dir={shlex.quote(name)}" for name in SKIPPED)
+    # git grep exits with 1 if nothing matches, and with another status outside a repository. Only then, grep runs.
     with_git = f"git grep --untracked {options} -- . 2>/dev/null"
     search = f"{with_git} || test $? -eq 1 || grep -r {options} {skipped} ."
     return f"{{ {search}; }} | awk '{{ print }} END {{ if (!NR) print \"No matches.\" }}'"

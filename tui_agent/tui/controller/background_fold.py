@@ -21,7 +21,8 @@ class BackgroundFold:
         self._session = session
         self._views = Views()
         self._adopted = False
-        self._last_seq = max(1, last_seq)
+        """True once the app shows the views of the whole session."""
+        self._last_seq = max(1, last_seq)  # `percent_left` divides by it.
         self._over = asyncio.Event()
         self._pump = Pump(
             session.follow,

@@ -28,6 +28,7 @@ from tui_agent.tui.transcript.viewport import RowPosition
 from tui_agent.tui.transcript.widget import TranscriptWidget
 
 MAX_BLOBS = 200
+"""Maximum number of long texts to keep in memory."""
 _ENTRIES_PER_SLICE = 50
 """Number of entries to lay out before the event loop gets a chance to handle keys."""
 
@@ -243,6 +244,7 @@ class Chat:
         """The widget that shows a long session's end while the whole session is being read; None at other times."""
         self.search = ChatSearch(self)
         self._refused_at = -1
+        """Number of the event of the last refusal that was announced; -1 if there was none."""
         self.start = app.start or first_page(app.editor)
 
     @property

@@ -56,7 +56,9 @@ class ChoiceKeeper:
         self.tried_policy = ""
         """The policy that the user selected with a key. The agent has not worked under this policy yet. Empty for none."""
         self._has_reported = False
+        """True after a warning that the choices cannot be saved."""
         self._has_warned_unconfined = False
+        """True after a warning that `accept-edits` asks about commands, because there is no sandbox."""
 
     def choose_model(self, name: str, base_url: str = "", remark: str = "") -> None:
         """Switch the session to the model `name`. Once the session uses it, save it for later starts and show a notice.
@@ -69,8 +71,7 @@ class ChoiceKeeper:
         self.update(self._context.state)
 
     def choose_policy(self, name: str) -> None:
-        """Switch the session to the policy `name`. Once the session uses it, save it for later starts and show a
-        notice."""
+        """Switch the session to the policy `name`. Once the session uses it, save it for later starts."""
         if name in POLICIES:
             self._chosen_policy, self.tried_policy = name, ""
             self._switch_policy(name)
@@ -112,6 +113,7 @@ class ChoiceKeeper:
         if state.settings is None:
             return
         context = self._context
+        # Only after an event of this run: the log that was opened may already name the same policy.
         if self._chosen_policy == state.settings.policy and context.views.seq > context.seen_seq:
             self._chosen_policy = ""
             if state.settings.policy not in NEVER_REMEMBERED:

@@ -41,6 +41,7 @@ class DraftFile:
             return
         if create_folder:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # A crash while writing must not damage the old draft, so write another file and rename it.
         new_file = self.path.with_name(self.path.name + ".new")
         handle = os.open(new_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         try:
@@ -64,8 +65,7 @@ class EarlyDrafts:
         return DraftFile(self._folder / f"{self._name}-{os.getpid()}")
 
     def take_abandoned(self) -> str:
-        """Return the newest unsent message of a process that has ended, and delete its file. Return `""` if there is
-        none."""
+        """Return the newest unsent message of a process that has ended, and delete its file; `""` if there is none."""
         paths = sorted(self._abandoned_files(), key=_modified_at)
         if not paths:
             return ""
@@ -76,17 +76,18 @@ class EarlyDrafts:
         return text
 
     def _abandoned_files(self) -> list[Path]:
+        # A file's name consists of 16 digits of the hash, a hyphen, and the process id.
         paths = self._folder.glob(f"{self._name}-*")
         return [path for path in paths if path.name[17:].isdigit() and not _is_alive(int(path.name[17:]))]
 
 
 def _is_alive(pid: int) -> bool:
     try:
-        os.kill(pid, 0)
+        os.kill(pid, 0)  # Signal 0 only checks that the process exists.
     except ProcessLookupError:
         return False
     except OSError:
-        return True
+        return True  # The process exists but belongs to another user.
     return True
 
 

@@ -104,8 +104,7 @@ class PaneUpdater:
             self._host.worker(self._host.disk_changes.compare_with_disk(), "changed files")
 
     def _compare_with_disk(self) -> None:
-        """Compare the changed files with the disk after a turn or command has ended, or after a file change was
-        recorded."""
+        """Compare the changed files with the disk if a turn or command has ended or a file change was recorded."""
         files = None if self._host.is_running else self._host.views.files.view()
         before, self._compared_files = self._compared_files, files
         if files is not None and files is not before:
@@ -198,6 +197,7 @@ class PaneUpdater:
         host = self._host
         fault = host.session.storage_fault if host.session is not None else None
         if fault is None or fault is self._reported_fault:
+            # No event came after the fault, so nothing recorded the end of the work that the views show as running.
             if fault is not None and host.storage_fault_seq == host.views.seq:
                 host.views.end_open_work(NOT_STORED)
                 if changed := host.views.pop_changed():
@@ -224,8 +224,9 @@ class LineCounts:
         self._is_comparing = False
 
     def sum_of(self, view: FilesChangedView) -> tuple[int, int] | None:
-        """Return the numbers of added and removed lines in all files. While files are still being compared, return
-        None."""
+        """Return the numbers of added and removed lines in all files; None while files are still being compared."""
+        # Only a file's single change has recorded counts. The counts of several changes cannot be added up, because the
+        # later ones may have changed the same lines.
         counts = [
             self._counts.get((file.before, file.after)) if file.changes > 1 else (file.added, file.removed)
             for file in view.files

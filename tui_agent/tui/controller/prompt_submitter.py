@@ -166,6 +166,6 @@ class PromptSubmitter:
     def _remember(self, text: str) -> None:
         editor = self._host.editor
         editor.history_of_messages.add(text)
-        if not editor.text:
+        if not editor.text:  # A message that the user has begun meanwhile may still contain chips.
             editor.chips.clear()
         self._host.drafts.save_draft()

@@ -15,6 +15,7 @@ from tui_agent.protocol.envelope import Record
 from tui_agent.tui.time_slice import Slices
 
 FRAME_S = 1 / 30
+"""Minimum time between two frames, in seconds."""
 SCREEN = "the screen"
 """The name of the whole screen in an error report."""
 
@@ -54,6 +55,7 @@ class Pump:
         self._timer: asyncio.TimerHandle | None = None
         self._shown_seq = after
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        """The (event number, future) pairs of the tasks in `wait_until_shown`."""
         self.ended = False
 
     async def run(self) -> None:

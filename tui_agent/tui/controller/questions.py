@@ -42,6 +42,7 @@ class OpenQuestions:
         self._host = host
         self._open: Approval | Question | None = None
         self._aside: set[RequestId] = set()
+        """The requests that the user closed without an answer, and those whose answer is on its way to the engine."""
         self._waiting: set[RequestId] = set()
         """The unanswered requests."""
         self._view = ApprovalsView()
@@ -179,8 +180,7 @@ class OpenQuestions:
         return CoveredPrompt(self._host.editor, self._stop, is_typing=is_typing)
 
     def _stop(self) -> None:
-        """Do what Esc does in the prompt: close the menu. If it is closed, leave vim's insert mode or else interrupt
-        the turn."""
+        """Do what Esc does in the prompt: close the menu, else leave vim's insert mode, else interrupt the turn."""
         if not self._app.prompt.close_menu() and not self._host.editor.leave_insert_mode():
             self._host.interruption.interrupt()
 

@@ -24,7 +24,9 @@ from tui_agent.tui.widgets.sheet import NO_ROW
 from tui_agent.units import format_age, format_number
 
 ALL = "/"
+"""The path that stands for all kept files."""
 TITLE_CELLS = 40
+"""Maximum width of a message in a title, in cells."""
 _CHOICES = (
     Item("both", "conversation and files", about="/redo restores both"),
     Item("conversation", "conversation only", about="files stay as they are"),
@@ -65,8 +67,12 @@ class RewindActions:
     def __init__(self, host: SessionHost) -> None:
         self._host = host
         self._asked_at = self._given_back_at = -1
+        """Numbers of two events: the last restore of files that was handled, and the newest event when a message was put
+        back into the prompt. -1 for none."""
         self._picker: Picker | None = None
+        """The open question that will list the planned restores, or None."""
         self._to_seq = -1
+        """Number of the event for which a plan was requested."""
         self._plan_for: Callable[[tuple[str, ...]], None] | None = None
         """Function that submits the undo. It is called once the engine has planned which files to restore. None if no
         undo waits for such a plan."""

@@ -71,6 +71,7 @@ TWICE_S = 0.6
 
 @cache
 def _handlers() -> Mapping[str, Callable[[AppContext, str], object]]:
+    """Return the handler of each action. The first call imports many modules."""
     handlers = import_module("tui_agent.tui.commands.handlers")
     return cast(Mapping[str, Callable[[AppContext, str], object]], handlers.HANDLERS)
 
@@ -366,7 +367,7 @@ class DemoGuide:
 
 
 class ApiKeys:
-    """Tells which API keys the app can use. Also applies a key entered by the user."""
+    """The API keys that the app can use, with those that the user enters in the app."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
@@ -391,8 +392,10 @@ class ApiKeys:
         return app.outside or CommandLine(_with_key(app.options, variable, key), app.environ)
 
     async def use(self, variable: str, key: str, model: str, base_url: str) -> bool:
-        """Use the API key `key` (environment variable `variable`) until the app quits, and reopen the session with
-        `model`."""
+        """Use an API key until the app quits, and reopen the session with `model`. Return False if this failed.
+
+        `variable`: the environment variable of the key.
+        """
         host, app = self._host, self._host.app
         host.ask = self.ask_with(variable, key)
         app.options = _with_key(app.options, variable, key)

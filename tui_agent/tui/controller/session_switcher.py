@@ -67,7 +67,7 @@ class SessionSwitcher:
             return False
         try:
             fault = await self._open(options)
-        except BaseException:
+        except BaseException:  # also when cancelled
             self._host.app.return_unsent()
             raise
         finally:

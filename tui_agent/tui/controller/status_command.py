@@ -19,8 +19,11 @@ from tui_agent.tui.text import clean_line
 from tui_agent.units import format_time_limit
 
 PAUSE_S: Final = 1.0
+"""Time between the end of the command and its next start, in seconds."""
 TIME_LIMIT_S: Final = 5.0
+"""Maximum run time of the command, in seconds."""
 MAX_BYTES: Final = 8_192
+"""Maximum length of the output that is kept, in bytes."""
 
 
 class StatusCommand:
@@ -95,7 +98,7 @@ async def run_status_command(
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
-            start_new_session=True,
+            start_new_session=True,  # so that its children can be killed with it
         )
     except OSError as error:
         return "", f"cannot start: {error.strerror}"
@@ -105,7 +108,7 @@ async def run_status_command(
             status = await child.wait()
     except TimeoutError:
         return "", f"stopped after {format_time_limit(TIME_LIMIT_S)}"
-    finally:
+    finally:  # after the time limit, and when the app quits
         if child.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
@@ -122,6 +125,7 @@ async def _exchange(child: asyncio.subprocess.Process, facts: str) -> bytes:
         await child.stdin.drain()
         child.stdin.close()
     output = b""
+    # Read to the end: if nobody reads the pipe, a command with more output never exits.
     while chunk := await child.stdout.read(MAX_BYTES):
         output += chunk[: MAX_BYTES - len(output)]
     return output

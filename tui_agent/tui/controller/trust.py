@@ -18,6 +18,7 @@ from tui_agent.tui.controller.startup import configure
 from tui_agent.tui.modals.trust import Answer, TrustSheet
 
 ENGINE_EXIT_S = 5.0
+"""Time for the engine to exit by itself, in seconds."""
 
 
 class TrustDialog:
@@ -27,8 +28,7 @@ class TrustDialog:
         self._host = host
 
     async def ask(self) -> bool:
-        """Ask whether to trust the configuration files, if the user has not decided yet. Return False if the user
-        quits."""
+        """Ask whether to trust the configuration files that are still undecided. Return False if the user quits."""
         folders, paths = await asyncio.to_thread(self._load)
         if not any(folder.trust_state == "open" for folder in folders):
             return True

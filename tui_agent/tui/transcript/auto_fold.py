@@ -22,6 +22,7 @@ MAX_UNGROUPED_CALLS: Final = 4
 """If more read-only calls than this follow each other, they are folded into one row."""
 
 _NOUNS: Final = {"read": "read", "search": "search", "grep": "search", "find": "search", "glob": "search"}
+"""Maps the verb of a call to the noun by which a group counts it; other verbs are counted as `look`."""
 
 
 @dataclass(slots=True)
@@ -72,8 +73,11 @@ class AutoFold:
         """Indices of entries that were in view at the end of their turn. `fold_deferred` folds them later."""
         self._layout = layout
         self._turn = 0
+        """Number of the current turn; 0 if there is none."""
         self._turn_start = 0
+        """Index of the current turn's first entry."""
         self._open_groups: set[str] = set()
+        """Ids of the first entries of groups that the user opened. These are not grouped again."""
 
     def reset(self) -> None:
         """Forget all turns."""
@@ -85,6 +89,7 @@ class AutoFold:
         self.deferred = {index for index in self.deferred if index < count}
         if self._turn_start < count:
             return
+        # The current turn is gone. Its predecessor becomes the current turn, so show its entries unfolded again.
         start = 0
         self._turn = 0
         for index in range(count - 1, -1, -1):

@@ -39,8 +39,11 @@ from tui_agent.tui.transcript.table import Cell, column_widths, header_style, ta
 from tui_agent.units import format_bytes
 
 OUTPUT_ROWS: Final = 8
+"""Maximum number of rows of a folded output."""
 LIVE_ROWS: Final = 6
+"""Maximum number of rows of the output of a running call."""
 DIFF_ROWS: Final = 12
+"""Maximum number of lines of a folded diff."""
 PART_LINES: Final = 5_000
 """Maximum number of lines of an unfolded text that are drawn at a time."""
 INDENT: Final = 2
@@ -107,7 +110,9 @@ class Body:
         - `before`: number of hidden lines above; None for `part.start`
         """
         before = part.start if before is None else before
-        half = PART_LINES // 2
+        half = (
+            PART_LINES // 2
+        )  # The next part repeats half of this one, so that the reader keeps the context.
         counts = (
             (before, f"earlier {unit}", max(part.start - half, 0)),
             (lines - part.stop, f"more {unit}", min(part.start + half, lines - PART_LINES)),
@@ -215,6 +220,7 @@ def tail_rows(text: str, omitted: int, body: Body) -> list[Row]:
     shown = lines[part]
     rows = output_rows(output_lines("\n".join(shown), body.look), body.prefix(), body.look) if shown else []
     before = part.start
+    # A long line takes several rows, so the lines of the part can need more rows than the limit.
     if body.limit is not None and len(rows) > body.limit:
         rows = _last_rows(rows, body.limit)
         before = len(lines) - sum(not row.joined for row in rows)
@@ -262,7 +268,9 @@ def _last_rows(rows: list[Row], limit: int) -> list[Row]:
 
 def _diff(block: DiffBlock, body: Body) -> list[Row]:
     lines = parse_diff(body.read(block.diff))
-    part = replace(body, limit=body.limit and DIFF_ROWS).shown_part(len(lines))
+    part = replace(body, limit=body.limit and DIFF_ROWS).shown_part(
+        len(lines)
+    )  # None, for unfolded, stays None
     rows = diff_rows(lines[part], block.path, body.look, dim=body.dim)
     return body.count_hidden(rows, part, len(lines), has_rail=False)
 

@@ -32,6 +32,7 @@ from tui_agent.tui.transcript.tool_rows import QUICK_S, is_too_young, is_unfinis
 from tui_agent.tui.transcript.viewport import ScreenLine, Viewport
 
 _MAX_STRIPS: Final = 400
+"""Maximum number of rows whose strips are cached."""
 TAIL_S: Final = 1 / 30
 """Minimum time after a frame that changed only some rows, in seconds."""
 SCROLL_S: Final = 1 / 12
@@ -123,17 +124,22 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self._actions = actions
         self.viewport = Viewport(Layout(Look(palette, symbols, 80, actions=actions), self._read, now))
         self._frame: list[ScreenLine] = []
+        """The visible lines, from top to bottom."""
         self._painted: list[_PaintedLine] = []
+        """The visible lines as they were last painted, to find the lines that differ."""
         self._strips: dict[int, tuple[Row, Strip]] = {}
+        """Maps the `id` of a row to the row and its strip without highlights."""
         self._unfinished: set[int] = set()
         """Indexes of the unfinished tool calls."""
         self._entries: Sequence[Entry] = ()
         self._changed: set[int] = set()
         self._delayed: Timer | None = None
+        """Timer that shows the newest view, if the next frame must wait."""
         self._pace = Pace()
         self._ticker: Timer | None = None
         self._quick_timer: Timer | None = None
         self._moving = False
+        """True while `_sync` sets the scroll offset. `watch_scroll_y` then ignores the change."""
 
     # Views
 
@@ -326,6 +332,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         try:
             size = Size(self.scrollable_content_region.width, viewport.layout.total)
             if size != self.virtual_size:
+                # Unlike an assignment, this calls no watcher, and so causes no layout.
                 self.set_reactive(Widget.virtual_size, size)
                 if self.show_vertical_scrollbar:
                     self.vertical_scrollbar.window_virtual_size = size.height

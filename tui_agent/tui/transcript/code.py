@@ -18,7 +18,9 @@ Token: TypeAlias = tuple[str, Role]
 
 MIN_GROUP_LINES: Final = 24
 MAX_GROUP_LINES: Final = 120
+"""Limits for the size of a group: lines of code that are coloured together, independently of other groups."""
 _MAX_COLOURED_LINE_CHARS: Final = 2_000
+"""If a line is longer than this, in characters, no line of its group is coloured."""
 
 _PREFIXES: Final[tuple[tuple[str, Role], ...]] = (
     ("Token.Keyword", "keyword"),
@@ -82,6 +84,7 @@ def tokens(lines: Sequence[str], lexer: Lexer | None) -> list[list[Token]]:
                 line[-1] = (line[-1][0] + part, role)
             elif part:
                 line.append((part, role))
+    # A lexer can add or drop line feeds at the end, but each line needs its tokens.
     del token_lines[len(lines) :]
     token_lines.extend([] for _ in range(len(lines) - len(token_lines)))
     return token_lines
@@ -142,6 +145,7 @@ def split_tabs(text: str) -> Iterator[str]:
 @lru_cache(maxsize=4)
 def _lex(text: str, lexer: Lexer) -> tuple[tuple[object, str], ...]:
     """Return Pygments' tokens of a text."""
+    # Cached, because `group_ends` and `tokens` need the tokens of the same text one after the other.
     return tuple(lexer.get_tokens(text))
 
 

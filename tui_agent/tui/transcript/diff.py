@@ -22,7 +22,9 @@ from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _WORDS: Final = re.compile(r"\w+|\s+|.")
 _MIN_SIMILARITY: Final = 0.5
+"""Changed words are marked only if at least this part of the longer line is unchanged."""
 _MAX_LINE_CHARS: Final = 4_000
+"""Maximum number of characters to draw per line. A note counts the hidden characters."""
 
 
 @dataclass(slots=True)
@@ -69,6 +71,7 @@ def diff_rows(lines: Sequence[DiffLine], path: str, look: Look, *, dim: bool = F
 
     `dim`: True for a denied change, which is drawn in the colour of hints.
     """
+    # The old and the new version are lexed apart, because each is consistent code only without the other.
     lexer = lexer_for("", path)
     after = iter(tokens([line.text for line in lines if line.sign in " +"], lexer))
     before = iter(tokens([line.text for line in lines if line.sign == "-"], lexer))
@@ -143,7 +146,7 @@ def _mark_changes(lines: Sequence[DiffLine]) -> None:
 
 def _compare(old: DiffLine, new: DiffLine) -> None:
     if max(width(old.text), width(new.text)) > 400:
-        return
+        return  # The time of a comparison grows with the square of the length.
     before, after = _WORDS.findall(old.text), _WORDS.findall(new.text)
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     same = sum(

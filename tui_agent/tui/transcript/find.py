@@ -37,7 +37,8 @@ class Finder:
         self.current: Hit | None = None
         self._counts: dict[int, int] = {}
         """Maps an entry's index to its number of matches."""
-        # When the user moves to a match, matches split by a line break are subtracted.
+        # First counted in the entry's text. When the user moves to a match, the entry's drawn rows are counted instead,
+        # because a match that is split over two rows cannot be highlighted.
         self._pattern: re.Pattern[str] | None = None
         self._read: Reader | None = None
         self._lines: dict[int, list[int | None]] = {}
@@ -111,7 +112,7 @@ class Finder:
             number = len(lines) - 1 if number < 0 else min(number, len(lines) - 1)
             self.current = Hit(slot, number, *self._show_line(layout, slot, lines, number))
             return self.current
-        matches = self._matches(rows) or [(0, (0, 0))]
+        matches = self._matches(rows) or [(0, (0, 0))]  # All matches are split: go to the first row.
         self._counts[slot] = len(matches)
         number = len(matches) - 1 if number < 0 else min(number, len(matches) - 1)
         self.current = Hit(slot, number, *matches[number])

@@ -203,6 +203,7 @@ class Layout:
 
     def set_look(self, look: Look) -> None:
         """Use another look, e.g. another width."""
+        # If only the colours differ, all heights stay valid.
         same_shape = look.width == self.look.width and look.symbols == self.look.symbols
         same_shape = same_shape and look.palette.mode == self.look.palette.mode
         self.look = look

@@ -193,6 +193,8 @@ class _Renderer:
         return table_rows(table, widths, align, place.rest, self._look)
 
     def _locator(self, token: "Token") -> Callable[[int], int]:
+        """Return a function that maps an offset in the token's content to an offset in the source."""
+        # The content lacks the indents and the `>` of its lines, so each line has its own distance.
         first = (token.map or [0, 0])[0]
         bounds: list[tuple[int, int]] = []
         content_start = 0
@@ -213,6 +215,7 @@ class _Renderer:
         return self._piece.starts[line] + max(self._piece.lines[line].find(text), 0)
 
     def _start(self, token: "Token") -> int:
+        """Return the source offset of the first character of the token's first line that is not a blank."""
         line = (token.map or [0, 0])[0]
         source = self._piece.lines[line] if line < len(self._piece.lines) else ""
         return self._piece.starts[line] + len(source) - len(source.lstrip()) if source else DECOR

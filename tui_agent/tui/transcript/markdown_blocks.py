@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeAlias
 Kind: TypeAlias = Literal["para", "item", "fence", "table", "heading", "rule", "quote", "indented"]
 
 PARAGRAPH_LIMIT: Final = 4_096
+"""Maximum length of a paragraph, in characters. A longer one is split, because each update redraws the last piece."""
 
 _FENCE = re.compile(r" {0,3}(`{3,}+|~{3,}+)([^`]*)$")
 _INDENTED = re.compile(r"    |\t")
@@ -47,6 +48,7 @@ class OpenPiece:
     blanks: int = 0
     """Number of empty lines at the end."""
     size: int = 0
+    """Length of all lines, in characters."""
 
     @property
     def family(self) -> str:
@@ -104,6 +106,7 @@ def ends_with(piece: OpenPiece, line: str) -> bool:
 
 
 def closes_fence(piece: OpenPiece, line: str) -> bool:
+    """Return True if the line consists of at least as many marks as the fence's opening line."""
     bare = line.strip()
     near = len(line) - len(line.lstrip(" ")) <= 3
     return near and len(bare) >= len(piece.marker) and not bare.strip(piece.marker[0])
@@ -150,6 +153,7 @@ def interrupts(line: str) -> bool:
     """Return True if a line ends a paragraph and begins a new block, even without an empty line between."""
     if _FENCE.match(line) or _HEADING.match(line) or _RULE.match(line) or _QUOTE.match(line):
         return True
+    # As in CommonMark, a numbered item must begin with 1: a line of prose can begin with any other number.
     item = _ITEM.match(line)
     return item is not None and item[4] is not None and (not item[2][0].isdigit() or item[2][:-1] == "1")
 

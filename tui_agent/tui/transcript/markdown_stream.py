@@ -49,11 +49,13 @@ class MarkdownStream:
         self._fence: _Fence | None = None
         self._table: _Table | None = None
         self._blank = False
+        """True if the last line that was read is empty."""
         self._family = ""
+        """The kind of the last piece if it is a list item; otherwise empty. Items of one kind have no gap between them."""
 
     def update(self, text: str, *, done: bool) -> None:
         """Update the rows to this text; pass `done=True` if the text is complete."""
-        if not text.startswith(self._text):
+        if not text.startswith(self._text):  # another text, so begin again
             self.__init__(self._look, self._place)  # type: ignore[misc]
         self._text = text
         del self.rows[self.frozen :]
@@ -200,6 +202,7 @@ class _Fence:
     def __init__(self, piece: OpenPiece, place: Place, look: Look) -> None:
         self.piece = piece
         self.begun = False
+        """True once some rows are final."""
         self._place = place.after_first_row()
         self._look = look
         self._lines: list[str] = []

@@ -35,12 +35,15 @@ from tui_agent.tui.transcript.style import STATE_COLUMN, TARGET_COLUMN, TEXT_COL
 from tui_agent.units import format_bytes, format_time_of_day
 
 WIDE: Final = 90
+"""Minimum width of the transcript, in cells, to keep space free for a message's actions."""
 MESSAGE_ROWS: Final = 16
+"""A message with more rows than this, as estimated by `is_long`, is long."""
 FOLDED_ROWS: Final = 8
 """Number of rows of a long message that are visible by default."""
 FOLDED_USER_ROWS: Final = 2
 """Number of rows of a user's message that stay visible after the user folded the message."""
 _ROW_CHARACTERS: Final = 80
+"""Assumed length of a full row, because `is_long` must not depend on the screen's width."""
 
 
 def is_long(entry: UserEntry) -> bool:

@@ -21,6 +21,7 @@ from tui_agent.units import format_cost, format_duration, format_line_changes
 _VERBS: Final[dict[str, str]] = {"model_failed": "model", "retry": "model", "shell": "run"}
 _LEVELS: Final[dict[str, Role]] = {"info": "t3", "running": "accent", "warning": "warning", "error": "error"}
 _ACTIONS: Final = " · "
+"""Separator of the actions in a line of an error."""
 
 
 def notice_rows(
@@ -136,7 +137,7 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
         end_role = _END_ROLES.get(entry.reason, "warning")
         left += [Run(TURN_END_LABELS[entry.reason], look.style(end_role)), Run(dot, tone)]
     folders = format_folders(entry.folders, max_named=1)
-    # The open calls of a turn that a crash stopped can still run, in the next turn.
+    # After a crash, the open calls of this turn can still run in the next one. So only a finished turn says "no files".
     nothing = "no files changed" if entry.reason == "finished" else ""
     nothing = "changed files unknown" if entry.has_unknown_changes else nothing
     changed = entry.files_text if entry.files else folders or nothing

@@ -47,7 +47,9 @@ class TranscriptOperations(TranscriptCanvas):
         """Scroll an entry into view, moving as little as possible."""
         layout = self.viewport.layout
         if (index := layout.index_of(entry_id)) is not None:
-            self.viewport.show(index)  # Draws the entry, so that the number of its rows is known.
+            # The first call draws the entry, so that the number of its rows is known. Then show the last row, and the
+            # first row again, which matters more if the entry is taller than the view.
+            self.viewport.show(index)
             self.viewport.show(index, layout.slots[index].count - 1)
             self.viewport.show(index)
             self.repaint()

@@ -28,6 +28,7 @@ _LINK = re.compile(
     r"(?:\x1b\]|\x9d)8;[^;\x07\x1b\x9c]{0,512}+;([^\x07\x1b\x9c]{0,4096}+)(?:\x07|\x1b\\|\x9c)"
 )
 _NAMED: Final[tuple[Role, ...]] = ("t3", "error", "success", "warning", "accent", "keyword", "function", "t2")
+"""The roles for the eight named terminal colours, from black to white."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ def output_lines(text: str, look: Look) -> list[list[Run]]:
     pen = TextAttributes()
     lines: list[list[Run]] = []
     for raw in text.removesuffix("\n").split("\n"):
+        # A carriage return lets a program overwrite the line, e.g. with progress. Only the last text is shown.
         last_form = raw.removesuffix("\r").rpartition("\r")[2]
         runs, pen = _line(show_addresses(last_form), pen, look)
         lines.append(runs)
@@ -119,7 +121,7 @@ def _apply_codes(pen: TextAttributes, codes: str) -> TextAttributes:
         elif code in (4, 24):
             underline = code == 4
         elif 30 <= code <= 37 or 90 <= code <= 97:
-            color = code - 30 if code < 90 else code - 82
+            color = code - 30 if code < 90 else code - 82  # 90 to 97 are the bright colours 8 to 15.
         elif code == 39:
             color = None
         elif code in (38, 48):

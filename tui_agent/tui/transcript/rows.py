@@ -148,6 +148,7 @@ def _cuts(text: str, room: int, rest_room: int, breaks: _Break) -> list[tuple[in
         if ascii_only:
             end = min(start + room, total)
         else:
+            # Measure only the beginning, so that the time for a long text does not grow with the square of its length.
             window = text[start : start + room * 4 + 16]
             end = start + (len(split_cells(window, room)[0]) or 1)
         if end >= total:

@@ -15,10 +15,15 @@ from tui_agent.tui.theme.theme import Palette, Role
 from tui_agent.tui.transcript.rows import Row, Run, width_of
 
 STATE_COLUMN: Final = 2
+"""The column of an entry's state symbol."""
 TEXT_COLUMN: Final = 4
+"""The first column of an entry's text."""
 TARGET_COLUMN: Final = 14
+"""The first column of a tool call's target, after the verb."""
 MARGIN: Final = 2
+"""Width of the right margin, in cells. The scrollbar is in its last column."""
 MAX_TEXT_CELLS: Final = 100
+"""Maximum width of prose, in cells."""
 
 
 def output_columns(width: int) -> int:

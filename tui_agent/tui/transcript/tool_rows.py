@@ -191,6 +191,7 @@ def _target_lines(entry: ToolEntry, look: Look, room: int, *, full: bool) -> tup
     role: Role = "t3" if entry.state == "queued" else "t1"
     target_lines: list[list[Run]] = []
     for line in lines[: len(lines) - hidden]:
+        # In the target of a call that reads, two spaces separate a remark.
         head, gap, tail = line.partition("  ") if entry.verb in QUIET else (line, "", "")
         runs = [Run(head, look.style(role), LITERAL)]
         if gap:
@@ -222,7 +223,9 @@ def _right(entry: ToolEntry, look: Look, now: float) -> list[Run]:
     time = ""
     if entry.state == "running" and entry.started_at is not None:
         time = format_elapsed(now - entry.started_at)
-    elif entry.duration_ms is not None and entry.state != "lost":  # A lost call ran past its last event.
+    elif (
+        entry.duration_ms is not None and entry.state != "lost"
+    ):  # A lost call may have run on after its last event.
         time = format_duration(entry.duration_ms / 1000)
     runs: list[Run] = []
     room = look.right - TARGET_COLUMN - _MIN_TARGET_CELLS - (max(len(time), TIME_CELLS) + 3 if time else 0)
@@ -247,7 +250,7 @@ def _outcome(entry: ToolEntry, *, roomy: bool) -> str:
     ):
         return _WORDS[entry.state]
     if _diffs(entry.blocks) and _LINE_COUNTS.match(outcome):
-        return ""
+        return ""  # The counts after the target say the same.
     if _is_long(outcome):
         return _first_counts(outcome) if _TALLY.fullmatch(outcome) else _WORDS.get(entry.state, "")
     return outcome or _WORDS.get(entry.state, "")

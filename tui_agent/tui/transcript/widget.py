@@ -20,6 +20,7 @@ from tui_agent.tui.widgets.keymap import KeyActions
 
 WHEEL_ROWS: Final = 3
 DRAG_S: Final = 0.05
+"""Time between two scrolled rows while the pointer is dragged outside the view, in seconds."""
 
 
 class TranscriptWidget(KeyActions, TranscriptOperations):
