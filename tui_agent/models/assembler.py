@@ -77,6 +77,7 @@ class _Call:
 
     def is_unfinished(self) -> bool:
         """Return True if the arguments received so far are certainly incomplete."""
+        # Only the new pieces are read: reading all of them for every chunk would take quadratic time.
         new, start = "".join(self.pieces[self._read :]), int(self._escapes)
         self._escapes = self._escapes and not new
         for match in _STRUCTURE.finditer(new, start):
@@ -182,6 +183,7 @@ class Assembler:
                     )
             elif "".join(block.pieces).strip():
                 out.append(TextPart(text="".join(block.pieces)))
+        # Beside real calls, a call in the text is only an example.
         if not any(isinstance(part, ToolCallPart) for part in out):
             return self._with_text_call(out, ids)
         return tuple(out)
@@ -238,6 +240,7 @@ class Assembler:
 
     def _find_or_add_call(self, chunk: ToolCallChunk) -> _Call:
         """Return the chunk's call. If it is new, add it."""
+        # The id comes before the index, because some servers send the index 0 for every call.
         known = self._by_id.get(chunk.call_id) if chunk.call_id else None
         if known is not None and not self._reuses_id(known, chunk):
             return known
@@ -255,6 +258,7 @@ class Assembler:
         return call
 
     def _reuses_id(self, call: _Call, chunk: ToolCallChunk) -> bool:
+        # Some servers give the same id to several calls.
         elsewhere = chunk.index is not None and call.index is not None and chunk.index != call.index
         return elsewhere and bool(chunk.name) and not self._is_repeat(call, chunk)
 

@@ -65,6 +65,7 @@ def build_body(
 ) -> JsonMap:
     """Return the JSON body of one request. The body never contains a reasoning effort."""
     messages = chat_messages.merge_user_turns(chat_messages.messages(request, memo))
+    # OpenAI's newer models reject `max_tokens`; many other servers know only this name.
     limit = "max_completion_tokens" if endpoint.host == "api.openai.com" else "max_tokens"
     out: JsonMap = {
         "model": request.model.model,
@@ -96,6 +97,7 @@ class ChatDialect:
             self._id = str(chunk.get("id") or "")
         out: list[ModelChunk] = []
         for choice in chunk.get("choices") or ():
+            # Only one answer is requested, so other choices are ignored.
             if choice.get("index"):
                 continue
             self._parse_choice(
@@ -128,6 +130,7 @@ class ChatDialect:
         out += [_parse_call(call) for call in delta.get("tool_calls") or ()]
         if delta.get("function_call"):
             out.append(_parse_call({"index": 0, "function": delta["function_call"]}))
+        # Some servers send the reason a second time, together with the usage.
         if finish and not self._done:
             self._done = True
             out.append(self._finish_chunk(finish))

@@ -170,6 +170,7 @@ def classify_fault(status: int, text: str) -> FaultKind:
     `status`: HTTP status; 0 if there was none.
     `text`: text of the error.
     """
+    # A rate limit in tokens per minute can use the same words as an overflow.
     if _overflow_pattern().search(text) and not (status == 429 and _LIMIT.search(text)):
         return "overflow"
     if status in (401, 403) or (status in (0, 400) and _AUTH.search(text)):
@@ -222,6 +223,7 @@ def error_message(body: str) -> str:
         value = value[0]
     for name in ("error", "message", "detail", "msg"):
         if isinstance(value, dict) and value.get(name):
+            # Gateways put the provider's error into their own, often as JSON in a string.
             return error_message(json.dumps(value[name]))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
@@ -243,6 +245,7 @@ def _parse_number(text: str | None) -> float | None:
         value = float(text) if text else None
     except ValueError:
         return None
+    # This also excludes `nan` and `inf`, which `float` accepts.
     return value if value is not None and 0 <= value < 1e9 else None
 
 

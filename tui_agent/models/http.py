@@ -247,6 +247,7 @@ class HttpClient:
                 original=text,
             )
         fault = faults.from_status(response.status_code, text, headers, now=self._clock.now())
+        # A 404 from the user's own server usually means a wrong address, and not a missing model.
         if not faults.is_unknown_model(fault):
             vendor = find_by_host(self._endpoint.host)
             is_own_address = vendor is None or not self._endpoint.base_url.startswith(vendor.base_url)
@@ -298,8 +299,11 @@ class HttpClient:
                 headers=self._endpoint.all_headers(),
                 # A TLS context without certificates is cheap to create, and http:// addresses do not use it.
                 verify=True if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+                # The time limit for reading is ours (`Endpoint.timeout`), so that it also holds for a body that
+                # arrives slowly.
                 timeout=httpx.Timeout(None, connect=min(CONNECT_SECONDS, self._endpoint.timeout)),
                 trust_env=not self._endpoint.is_local,
+                # A redirect could lead the key to another host.
                 follow_redirects=False,
             )
         return self._http
@@ -344,6 +348,7 @@ class EventParser:
             raise EventTooLong
         data = self._data
         for line in lines:
+            # Lines end with \n or \r\n.
             if line.endswith(b"\r"):
                 line = line[:-1]
             if not line:

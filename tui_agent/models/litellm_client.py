@@ -52,6 +52,7 @@ EXTRA_TIMEOUT_S = 10.0
 class LiteLLMClient:
     """Client for every provider that litellm supports."""
 
+    # Number of clients in use. Litellm's connections belong to the module, so only the last client may close them.
     _alive: ClassVar[int] = 0
 
     def __init__(self, endpoint: Endpoint, clock: Clock) -> None:
@@ -314,6 +315,7 @@ def translate_error(error: BaseException, *, now: float) -> ModelFault:
         getattr(error, "response", None), "headers", None
     )
     lower = {str(key).lower(): str(value) for key, value in dict(headers or {}).items()}
+    # Litellm puts this prefix before the names of the provider's own headers.
     lower = {key.removeprefix("llm_provider-"): value for key, value in lower.items()} | lower
     return faults.from_status(status, message, lower, now=now)
 
@@ -329,6 +331,7 @@ def _status(error: BaseException) -> int:
 
 def _known_exceptions() -> tuple[type[BaseException], ...]:
     return (
+        # Litellm raises built-in exceptions if a provider's answer has an unexpected form.
         importlib.import_module("openai").OpenAIError,
         importlib.import_module("httpx").HTTPError,
         OSError,

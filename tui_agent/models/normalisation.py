@@ -41,6 +41,7 @@ _ARGUMENT_KEYS = ("arguments", "args", "parameters", "input", "action_input")
 _BRACE = re.compile(r"[{}]")
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 MAX_BRACES = 200
+"""Maximum number of positions at which an object is searched. Each attempt can read the whole rest of the text."""
 
 _TAGGED = re.compile(r"<(tool_call|function_call)>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _FENCE = "```"
@@ -126,6 +127,7 @@ def text_call(text: str, offered: Collection[str]) -> tuple[str, JsonMap] | None
     if match is None or match[1] != 0:
         return None
     rest = candidate[match[2] :].strip()
+    # Text after the object shows that it is an example and not a call.
     if rest and not rest.startswith("{"):
         return None
     return _as_call(match[0], offered)

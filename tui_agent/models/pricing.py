@@ -89,6 +89,8 @@ def _read_map_file() -> bytes:
 @lru_cache(maxsize=64)
 def map_entry(model: str) -> Entry | None:
     """Return the entry for a model name in litellm's price map, or None."""
+    # Parsing the whole file takes much longer than parsing one entry. If the key occurs twice, only parsing can tell
+    # which one is the entry.
     content, key = _read_map_file(), json.dumps(model).encode() + b": {"
     position = content.find(key)
     if position < 0 or content.find(key, position + 1) >= 0:
@@ -179,6 +181,7 @@ def parse_usage(raw: dict[str, Any]) -> Usage:
 
 def _entry(model: str, vendor: str) -> Entry | None:
     bare = model.rsplit("/", 1)[-1]
+    # The same name can have other prices at another provider, so a bare name must belong to this vendor or to OpenAI.
     for key in (f"{vendor}/{model}" if vendor else "", model, bare):
         entry = map_entry(key) if key else None
         if entry is not None and (

@@ -158,6 +158,7 @@ class ResponsesDialect:
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
                 return [ReasoningChunk(event.get("delta") or "")]
             case "response.reasoning_summary_part.added" if event.get("summary_index"):
+                # A blank line between two parts of the summary.
                 return [ReasoningChunk("\n\n")]
             case "response.function_call_arguments.delta":
                 return self._add_arguments(_output_index(event), event.get("delta") or "")
@@ -203,6 +204,7 @@ class ResponsesDialect:
             return [ReasoningChunk("", opaque={"item": fields})] if item.get("encrypted_content") else []
         if kind == "function_call":
             opened = [] if position in self._calls else self._open_item(position, item)
+            # Some servers send the arguments only with the complete item.
             rest = str(item.get("arguments") or "") if not self._calls[position] else ""
             return [*opened, *(self._add_arguments(position, rest) if rest else [])]
         if kind == "message" and position not in self._streamed:

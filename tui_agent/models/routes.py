@@ -69,6 +69,7 @@ class Routes:
         vendor = providers.find_by_map_name(pricing.vendor_of(name))
         if vendor is not None:
             return self._vendor_route(vendor, name, "")
+        # The user's own server can have models of any name.
         if not slash and self._environ.get(PROVIDERS["openai"].base_url_env):
             return self._vendor_route(PROVIDERS["openai"], name, "")
         if pricing.map_entry(name) is not None or (slash and first in pricing.providers()):

@@ -28,7 +28,13 @@ class ExpectResult(FrozenModel):
 
 
 class Expect(FrozenModel):
-    """Conditions on the conversation before an answer. Texts are compared without regard to case."""
+    """Conditions on the conversation before an answer. Texts are compared without regard to case.
+
+    - `last_user`: words in the user's last message.
+    - `system`: words in the system prompt.
+    - `tool_result`, `tool_results`: one result since the last answer, and the number of these results.
+    - `tools`: names of tools that the model must be able to call.
+    """
 
     last_user: Words = ()
     system: Words = ()
@@ -82,7 +88,13 @@ class ScriptedUsage(FrozenModel):
 
 
 class ScriptedAnswer(FrozenModel):
-    """One answer: reasoning, then text, then calls."""
+    """One answer: reasoning, then text, then calls.
+
+    - `faults`: failures of the first attempts, in order.
+    - `pace`: characters per second (None: the pace of the script).
+    - `delay`: seconds before the first character.
+    - `repeat`: number of times that the answer is given.
+    """
 
     expect: Expect | None = None
     reasoning: str = ""

@@ -147,6 +147,7 @@ class ScriptedClient:
             if failure.kind != "cut":
                 yield _build_fault(failure)
             return
+        # Only a complete answer has a usage and an end: the engine takes anything else for a cut stream.
         usage = _build_usage(answer, request)
         yield UsageChunk(usage, pricing.cost(request.model, usage))
         yield FinishChunk(
