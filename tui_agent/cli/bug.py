@@ -64,6 +64,7 @@ def run(arguments: argparse.Namespace) -> None:
     )
     date = format_time(base.clock.now()).replace(" ", "-").replace(":", "")
     path = unused_path(base.config.data_dir / "reports", f"bug-{date}", "md")
+    # The home folder's name is usually the user's.
     write_private(path, text.replace(str(Path.home()), "~"))
     say_result(
         {"path": str(path), "session": None if folder is None else folder.name},

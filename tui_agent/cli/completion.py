@@ -122,6 +122,7 @@ def bash_script(places: list[Place]) -> str:
         f'    "{f" {place.path}" if place.path else ""}") words="{" ".join(entry.word for entry in place.entries)}" ;;'
         for place in places
     )
+    # Bash makes "=" a word of its own, so the value of `--option=VALUE` is completed as the word after it.
     return f"""# bash completion for tui-agent {__version__}
 _tui_agent() {{
 {_walk(places, '"${COMP_WORDS[@]:1:COMP_CWORD-1}"')}
@@ -151,6 +152,7 @@ def zsh_script(places: list[Place]) -> str:
         f'    "{f" {place.path}" if place.path else ""}") entries=({" ".join(map(format_entry, place.entries))}) ;;'
         for place in places
     )
+    # The last line works in both cases: loaded by `compinit` (the file is the function's body), or sourced.
     return f"""#compdef tui-agent
 # zsh completion for tui-agent {__version__}
 _tui_agent() {{

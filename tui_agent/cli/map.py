@@ -141,6 +141,7 @@ def as_json(file: RankedFile, words: list[tuple[str, int]], users: list[str]) ->
 
 def redaction(root: Path, locations: paths.Paths) -> RedactionOptions:
     """Return the options for redacting secrets."""
+    # To load the settings would take longer than to make the map, and they rarely have this table.
     if "redaction" not in (read_small(locations.user_config) or ""):
         return RedactionOptions(Keys(os.environ, locations.secrets).collect_redacted())
     known: RedactionOptions = import_module("tui_agent.session.fault_redaction").load_redaction_options(

@@ -170,6 +170,7 @@ def log_in(arguments: argparse.Namespace) -> int:
 def log_out(arguments: argparse.Namespace) -> int:
     """Delete the saved login of a server; return 1 if there is none."""
     base = load_context(arguments)
+    # The name becomes a part of the login file's path.
     is_name = "/" not in arguments.name
     if is_name and LoginFile(base.config.paths.mcp_logins, arguments.name).delete():
         say(f"Deleted the saved login of {arguments.name}. The server may still accept it until it expires.")
@@ -204,6 +205,7 @@ async def start_servers(
 
     Stop all servers after `limit_s` seconds, then close `env`.
     """
+    # No delays: a server that fails is not started again.
     runners = [ServerRunner(settings, env, env.root, lambda: None, delays=()) for settings in servers]
     with anyio.move_on_after(limit_s):
         async with anyio.create_task_group() as group:

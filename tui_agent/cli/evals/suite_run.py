@@ -215,6 +215,7 @@ def _run(arguments: argparse.Namespace, make_arms: Callable[[], Sequence[Arm]]) 
     else:
         plan = _make_plan(arguments, make_arms())
         folder = RunFolder(arguments.out or _default_folder(plan.suite_name))
+    # Checked before the folder is created, so that a run that cannot start leaves nothing behind.
     warn_of_cost(require_runnable(plan, folder, is_local=arguments.engine == "local"))
     with _open_folder(folder, plan):
         if not arguments.detach:
@@ -223,6 +224,7 @@ def _run(arguments: argparse.Namespace, make_arms: Callable[[], Sequence[Arm]]) 
                     return _run_cells(folder, plan, arguments, run_attempt)
             except KeyboardInterrupt:
                 return _report_interrupt(folder, arguments)
+    # The lock has been released: the new process acquires it itself.
     return start_detached(folder, arguments)
 
 
@@ -328,6 +330,7 @@ def _suite_name(arguments: argparse.Namespace) -> str:
         )
     if not arguments.example:
         return str(sources[0])
+    # The rest of the code then selects the example like a case given with --case.
     arguments.case = [arguments.example]
     for suite in bundled_suites():
         if arguments.example in _case_ids(suite):

@@ -149,6 +149,7 @@ def check_table_file(arguments: argparse.Namespace) -> int:
 
 def answer_lines(bench: "PolicyBench", *, explain: bool) -> Exit:
     """Read commands from standard input, and print the decision or the error for each as a JSON line."""
+    # A command can contain bytes that are not UTF-8; a shell would run it, so it must be judged and not refused.
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     status = Exit.DONE
     for number, line in enumerate(sys.stdin, 1):

@@ -113,6 +113,7 @@ class DecisionJudge:
         key = (record.tool, recorded.effects, record.workspace, profile, record.sandboxed, record.granted)
         now = self._decisions.get(key)
         if now is None:
+            # Only what the log recorded: the files of the workspace may have changed since.
             facts = PolicyFacts(
                 workspace=record.workspace or "/",
                 policy=profile,

@@ -177,8 +177,7 @@ async def run_one_turn(
     """Open the selected session, run one turn and close the session.
 
     Raise `ConfigError` if no model is set, or if the user has not decided about the project's files. Raise
-    `StoreError`
-    if the log cannot be written.
+    `StoreError` if the log cannot be written.
     """
     base = load_startup_context(options)
     if not options.interactive:
@@ -201,6 +200,7 @@ async def run_one_turn(
             end = record_end if options.client == "headless" else None
             printer = WarningPrinter(show, session.log.folder)
             outcome = await run_turn(session, begin, printer, after, after_turn or end)
+            # The receiver of signals would wait for ever.
             group.cancel_scope.cancel()
         return with_advice(outcome, session)
 
@@ -250,6 +250,7 @@ async def use_session(
     finally:
         # A plugin's function can still run in the loop's executor; the end of the loop would wait for it.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
+    # Only reached if `give_up` cancelled the scope.
     raise errors[0]
 
 

@@ -122,6 +122,8 @@ def end_if_blocked(loop: asyncio.AbstractEventLoop) -> Callable[[PluginError], N
         loop.call_later(_HEARTBEAT_S, postpone)
 
     def end(number: int, frame: FrameType | None) -> None:
+        # Directly to the descriptor: the interrupted code may be writing to `sys.stderr`, which cannot be entered
+        # again.
         os.write(2, _BLOCKED)
         os._exit(exit_status)
 

@@ -40,6 +40,8 @@ class LineRelay:
 
     def __init__(self) -> None:
         self._source, self._sink = os.pipe()
+        # Programs that the child started can keep its standard output open after its end, but they do not inherit
+        # this pipe.
         self._life, self._alive = os.pipe()
         """Read end and write end of a pipe. The parent uses the pipe to notice that the child has ended."""
 
@@ -126,6 +128,7 @@ def run_with_restarts(
         if not retries:
             return _exit_status(status)
         retries -= 1
+        # The first attempt has already stored the summary in the new session.
         options = replace(options, carry_from=None if has_events else options.carry_from)
         begin = ContinueTurn() if any(map(_is_message, new)) else begin
 

@@ -222,6 +222,7 @@ def make_fork(base: StartupContext, arguments: argparse.Namespace) -> CreatedFor
         place = {"workspace": str(workdir) if workdir else "", "workspace_kind": kind}
         changed = request.change.model_copy(update=place)
         store.fork(parent, request.at_seq, child, changed)
+    # Also after Ctrl+C: a fork that was not stored must leave no folder behind.
     except BaseException:
         if own_folder is not None:
             shutil.rmtree(store.folder(child), ignore_errors=True)

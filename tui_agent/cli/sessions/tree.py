@@ -170,6 +170,7 @@ def nodes(folder: Path, folders: Sequence[Path]) -> list[Node]:
             (member.view.branches[child].started, member, child) for child in member.view.children(index)
         ]
         children += [(fork.summary.started, fork, 0) for fork in forks.get((here, index), [])]
+        # Newest first, because `pop` takes the last entry and the oldest child is printed first.
         for _, relative, child in sorted(children, key=lambda entry: -entry[0]):
             pending.append((relative, child, depth + 1))
     return tree_nodes
@@ -207,6 +208,7 @@ def _forks_by_branch(members: Mapping[str, Member]) -> dict[tuple[str, int], lis
         parent = members.get(origin.parent) if origin is not None else None
         if origin is None or parent is None:
             continue
+        # `own` leaves out the events that a branch shares with its parent branch, so one branch matches.
         indexes = [
             index
             for index, candidate in enumerate(parent.view.branches)
