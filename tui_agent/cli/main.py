@@ -307,6 +307,7 @@ def call(prog: str, verb: Verb, words: list[str]) -> int:
         parser.print_help()
         return 0
     arguments = parser.parse_args(words)
+    # After parsing, so that --help also works in a deleted folder.
     require_current_folder()
     status: int | None = (getattr(arguments, "call", None) or module.run)(arguments)
     return (

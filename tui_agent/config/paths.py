@@ -147,6 +147,7 @@ def _home_user_folder(environ: Mapping[str, str]) -> Path:
 
 def _user_folder(kind: str, environ: Mapping[str, str], home: Path) -> Path:
     override = environ.get(f"XDG_{kind.upper()}_HOME", "")
+    # The XDG specification says that relative paths must be ignored.
     if override and Path(override).is_absolute():
         return Path(override) / APP_NAME
     if sys.platform == "darwin":

@@ -31,7 +31,9 @@ from tui_agent.units import format_bytes
 _SEQUENCES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]*[0-~])"
 )
+"""Matches an escape sequence of a terminal, such as a colour or a window title."""
 _OVERWRITTEN = re.compile(r"^[^\n]*\r(?!\n|$)", re.MULTILINE)
+"""Matches the part of a line that a carriage return overwrites, such as the earlier states of a progress bar."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,7 @@ class _OtelBuilder:
     def document(self) -> dict[str, Any]:
         spans = self._trace.view().spans
         parents = {span.index: _find_parent(span, spans) for span in spans}
+        # The conventions have no span for an iteration, so its requests and calls belong to the turn directly.
         exported = [self._span(span, parents) for span in spans if span.kind != "iteration"]
         scope = {"name": PROGRAM, "version": __version__}
         resource = _attributes({"service.name": PROGRAM, "service.version": __version__})
@@ -180,6 +181,7 @@ def _any_value(value: Any) -> dict[str, Any]:
         case list():
             return {"arrayValue": {"values": [_any_value(item) for item in value]}}
         case int():
+            # The JSON form of OTLP writes 64-bit integers as strings.
             return {"intValue": str(value)}
         case float():
             return {"doubleValue": value}
@@ -188,6 +190,7 @@ def _any_value(value: Any) -> dict[str, Any]:
 
 
 def _nanoseconds(time: float) -> str:
+    # Microseconds are as precise as the log's times.
     return str(round(time * 1e6) * 1000)
 
 

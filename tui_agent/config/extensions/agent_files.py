@@ -65,6 +65,7 @@ def load_named_agents(
     roles: dict[str, Role] = {}
     faults: list[AgentFault] = []
     hidden: list[AgentFault] = []
+    # A later source replaces the agents of earlier ones.
     sources = [(_read_folder(folder, faults), False) for folder in (built_in, *plugins)]
     sources += [(_read_folder(folder, faults), True) for folder in reversed(neighbours)]
     sources.append((_read_folder(user, faults), False))

@@ -134,6 +134,7 @@ def _parse_hook(name: str, matcher: str, command: Mapping[str, Any]) -> HookSett
 def matcher_subject(subject: str) -> str:
     """Return Claude Code's name for a tool, a `source` or a `trigger`. For example, `user` becomes `manual`."""
     if subject.startswith("mcp_"):
+        # Claude Code writes `mcp__SERVER__TOOL` for our `mcp_SERVER_TOOL`.
         return "__".join(subject.split("_", 2))
     return _TOOL_NAMES.get(subject) or _VALUES.get(subject, subject)
 
@@ -206,6 +207,7 @@ def _read_output(event: str, output: Any, facts: JsonMap) -> HookAnswer:
         ours = {theirs: name for name, theirs in _ARGUMENTS.get(tool, {}).items()}
         arguments = {ours.get(name, name): value for name, value in arguments.items()}
         tool_input: Any = facts["tool_input"]
+        # The hook got an absolute path. If it returned the same path, the call keeps the path that the model wrote.
         if arguments.get("path") == str(Path(str(facts["cwd"]), tool_input.get("path", ""))):
             arguments["path"] = tool_input["path"]
     return _fit_event(event, decision, str(reason), str(details.get("additionalContext") or ""), arguments)

@@ -26,6 +26,7 @@ PLACE: Final = re.compile(r"\$(ARGUMENTS|[1-9])")
 """Pattern of a placeholder for words: `$1` to `$9`, or `$ARGUMENTS` for all of them."""
 _Context: TypeAlias = Literal["plain", "single", "double"]
 _SPECIAL_IN_DOUBLE: Final = re.compile(r'[\\"$`]')
+# Everything that changes the quoting context is a token of its own; all other characters are copied one by one.
 _TOKENS: Final[dict[_Context, re.Pattern[str]]] = {
     "plain": re.compile(r"(?s)\\.|\$\{\w+\}|\$\((?!\()|."),
     "double": re.compile(r"(?s)\\.|\$\{\w+\}|\$\((?!\()|."),
@@ -146,6 +147,7 @@ class CommandFile:
         named = {place["name"] for place in places} & values.keys()
         has_place = any(place[1] for place in places) or any(map(PLACE.search, pieces[1::2]))
         pieces[::2] = [_fill(piece, arguments, words, values) for piece in pieces[::2]]
+        # `split` returns the text at even positions, and the commands at odd ones.
         pieces[1::2] = [f"`{command}` (its output follows)" for command in commands]
         text = "".join(pieces)
         if named:

@@ -115,6 +115,7 @@ class _ProjectReader:
         for name in (PROJECT_FOLDER, *LONE_FILES):
             yield from self._read_entry(top, name, name, 0)
         settings = [file for name in PROJECT_SETTINGS for file in self._read_layout(top, name)]
+        # Settings of another program need trust only if they have hooks: nothing else of them is used.
         with_hooks = [file for file in settings if not file.fault and b'"hooks"' in file.content]
         yield from with_hooks
         layouts = [layout for folders in PROJECT_LAYOUTS.values() for layout in folders]
@@ -140,6 +141,8 @@ class _ProjectReader:
         if self._files < 0 or _is_bytecode(name):
             return
         try:
+            # Relative to the opened folder: if a folder above is replaced by a link meanwhile, nothing outside is
+            # read.
             mode = os.stat(name, dir_fd=within, follow_symlinks=False).st_mode
             if not stat.S_ISDIR(mode):
                 yield self._read_file(within, name, shown, mode)

@@ -48,6 +48,7 @@ def trust_state(files: ProjectFiles, paths: Paths, trusted_once: Collection[str]
     decided = load_decisions(paths).get(str(files.folder))
     if decided is None or dict(decided.files) != _digests(files):
         return "open"
+    # A file with a fault has no content that could be trusted, but it can be ignored.
     return "open" if files.fault and decided.decision == "trusted" else decided.decision
 
 
@@ -74,6 +75,7 @@ def save_decision(files: ProjectFiles, decision: Decision, paths: Paths) -> None
                 hint=f"Remove the setting from {PROJECT_FOLDER}/config.toml, or continue without these files.",
             )
     listed = load_decisions(paths)
+    # The copy of the earlier content would never be used again.
     _drop_copy(files.folder, listed.get(str(files.folder)), paths)
     _write(paths, {**listed, str(files.folder): TrustDecision(decision, _digests(files))})
 

@@ -136,6 +136,7 @@ def _apply_choices(
     """Return the configuration, with remembered choices for keys that no layer sets."""
     choices, _ = load_choices(config.data_dir)
     values: Tree = {}
+    # The remembered model may not exist on another server.
     is_same_server = "base_url" not in is_set or config.base_url == choices.base_url
     if choices.model and "model" not in is_set and is_same_server:
         values |= {"model": choices.model, "base_url": choices.base_url}
@@ -185,6 +186,7 @@ def _add_variables(
 ) -> None:
     for name, key in table.items():
         value = variables.get(name, "")
+        # OpenAI's own programs write the name without the provider.
         if value and name.endswith("OPENAI_MODEL") and "/" not in value:
             value = f"openai/{value}"
         if value:
@@ -240,6 +242,7 @@ def _describe_errors(error: ValidationError, tree: Tree, text: str, path: Path) 
     """Describe each wrong key of a configuration file with its line, in the order of the lines."""
     wrong_keys = describe_wrong_keys(error, tree, Config)
     lines = [(find_line(text, key), problem) for key, problem in wrong_keys]
+    # Python's TOML parser keeps no positions, so `find_line` searches for the key; some keys are not found.
     numbered = sorted((line, problem) for line, problem in lines if line is not None)
     problems = [f"Line {line}: {problem}" for line, problem in numbered]
     problems += [problem for line, problem in lines if line is None]
@@ -289,6 +292,7 @@ def _validate(tree: Tree, origins: Mapping[str, str]) -> Config:
         problems = []
         for parts, problem in describe_wrong_keys(error, tree, Config):
             key, table = ".".join(parts), ".".join(parts[:-1]) or ".".join(parts)
+            # A missing key has no origin, so the file that sets its neighbours is named.
             beside = (origin for name, origin in origins.items() if name.startswith(f"{table}."))
             problems.append(f"{origins.get(key) or next(beside, 'configuration')}: {problem}")
         raise ConfigError(" ".join(problems)) from error

@@ -427,6 +427,7 @@ class Config(Table):
     def note_on_choice(self, key: str, value: str) -> str:
         """Return a note if a file or variable overrides the user's choice `value` for this key."""
         origin, other = self.origin(key), getattr(self, key)
+        # Options apply to one start only, and a remembered choice or a fallback variable gives way to the new choice.
         is_weaker = origin in ("default", "options") or origin.endswith(
             (FILE_NAME, " OPENAI_MODEL", "(OPENAI_MODEL)")
         )

@@ -116,6 +116,7 @@ def _member(staged: Path, name: str) -> Member:
 def _pack(staged: Path, manifest: Manifest, draft: Path) -> None:
     with (
         draft.open("wb") as out,
+        # No time and no name, so that the same session gives the same bytes.
         gzip.GzipFile("", "wb", 6, out, mtime=0) as compressed,
         tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
@@ -168,6 +169,8 @@ def _make_folder(root: Path) -> Path:
     """Create a temporary folder for the imported session."""
     with os_errors_as(StoreFull, f"A session cannot be created in {root}"):
         root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+        # Folders with this prefix are not listed as sessions, and `sessions prune` removes those that are left
+        # behind.
         return Path(mkdtemp(prefix=REMOVED_PREFIX, dir=root))
 
 
@@ -283,6 +286,7 @@ def _install(source: Path, root: Path, session: str, new_id: str) -> str:
             folder.mkdir(mode=FOLDER_MODE)  # creating it reserves the name
         except FileExistsError:
             continue
+        # A rename replaces an empty folder, and fails for any other.
         source.replace(folder)
         return name
     raise StoreError(f"The sessions {session} and {new_id} already exist.", hint="Try again.")

@@ -57,6 +57,7 @@ def _restrict_token(token: Token) -> None:
         token.attrs["rel"] = "noreferrer noopener nofollow"
         token.attrs["target"] = "_blank"
     elif token.type in ("th_open", "td_open") and "style" in token.attrs:
+        # The page's security policy forbids styles in attributes, so the alignment becomes a class.
         side = str(token.attrs.pop("style")).rpartition(":")[2]
         token.attrs["class"] = side if side in ("left", "right", "center") else ""
     elif token.type == "fence":
@@ -177,6 +178,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], texts: Texts) 
 def picture_html(kind: str, digest: str, name: str, texts: Texts) -> SafeHtml:
     """Return an embedded picture as HTML, or its name if it is missing, too large or of an unsupported type."""
     data = texts.image(digest)
+    # The type is checked again, because a browser could run a script in a file of another type, such as SVG.
     if data is None or len(data) > PICTURE_BYTES or not kind or image_type(data) != kind:
         return element("p", name or "a picture", class_="aside")
     encoded = base64.b64encode(data).decode()

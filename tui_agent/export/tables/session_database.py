@@ -29,6 +29,7 @@ _PAUSE_S: Final = 0.05
 _UNKNOWN_TABLE: Final = re.compile(r"Table with name (.{1,200}) does not exist")
 _FIRST_WORD: Final = re.compile(r"(?:\s++|--[^\n]*+\n|/\*(?:[^*]|\*(?!/))*+\*/)*+([A-Za-z_]++)")
 _LOCKED: Final = "Could not set lock"
+# A statement can come from anywhere, and without these settings SQL could read and write any file of the user.
 _SAFE: Final = {
     "enable_external_access": False,
     "autoinstall_known_extensions": False,
@@ -112,8 +113,7 @@ class SessionDatabase:
         `progress`: called with the number of sessions read so far and the number to read.
 
         Raise `StoreFull` or `StoreUnusable` if the database cannot be written or opened, and `DatabaseBusy` if
-        another
-        program uses it.
+        another program uses it.
         """
         stale, removed = self._compare(states)
         refused: list[SessionVersionError] = []
@@ -151,6 +151,7 @@ class SessionDatabase:
             return False
 
     def _create(self) -> None:
+        # Also DuckDB's write-ahead log.
         for path in self.path.parent.glob(f"{DATABASE}*"):
             path.unlink(missing_ok=True)
         with self._connect(read_only=False) as connection:

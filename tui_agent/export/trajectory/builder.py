@@ -117,13 +117,13 @@ class TraceBuilder:
             self._records[position] = None
 
     def build_run(self, **run_fields: Any) -> RunRecord:
-        """Return the record of the run. `given`: fields that replace the log's values."""
+        """Return the record of the run. `run_fields`: fields that replace the log's values."""
         metadata = {**self.run["run_metadata"], **run_fields.pop("run_metadata", {})}
         fields = {"trajectory_id": self.session, **self.run, **run_fields, "run_metadata": metadata}
         return RunRecord(**fields, session_end=self.build_end())
 
     def build_trace(self, **run_fields: Any) -> AgentTrace:
-        """Return the whole trajectory. `given`: fields of the run that replace the log's values."""
+        """Return the whole trajectory. `run_fields`: fields of the run that replace the log's values."""
         return AgentTrace(run=self.build_run(**run_fields), parts=tuple(self.records()))
 
     def build_end(self, last_part: int | None = None) -> SessionEnd | None:
@@ -178,6 +178,7 @@ class TraceBuilder:
         """Move the messages of the request `request_seq` from `waiting_steers` to `messages`."""
         branch = self.branch()
         for seq in list(self.waiting_steers):
+            # A message that came after the request was not in it, so a later answer responds to it.
             if seq < request_seq and is_on_branch(seq, branch):
                 self.messages[seq] = self.waiting_steers.pop(seq)
 
@@ -383,6 +384,7 @@ def _on_checkpoint_taken(builder: TraceBuilder, ev: Envelope, payload: Checkpoin
     if payload.part < 0:
         builder.change_all()
         return
+    # The user's changes between turns are not the work of a part.
     if payload.author == "human":
         return
     numstat: tuple[JsonMap, ...] = tuple(

@@ -105,6 +105,7 @@ class TrajectoryFile:
         self._run_fields |= run_fields
         if not self.has_parts:
             return
+        # The dropped records are only in the file, so without it everything must be built again.
         if self._builder.is_stale or (self._written and not self.path.is_file()):
             self._read_again()
         try:
@@ -138,6 +139,7 @@ class TrajectoryFile:
                 folder=folder,
                 kept_rows=start,
                 last_seq=builder.last_seq,
+                # After an undo or redo, `abandoned` can change in any row; otherwise the old rows stay as they are.
                 branch=builder.branch() if has_moved else None,
                 last_part=self._last_part,
             )
