@@ -20,8 +20,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from tui_agent.context.repomap.map_results import MapView
 from tui_agent.context.repomap.repository_map import RepoMap
-from tui_agent.context.repomap.views import MapView
 
 BUDGETS = (1_000, 2_000, 4_000, 8_000)
 RANKS = (1, 5, 10, 20, 40)

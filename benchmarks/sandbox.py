@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tui_agent.policy.places.paths import may_hold_secrets
+from tui_agent.policy.places.path_places import may_hold_secrets
 from tui_agent.policy.places.sandbox_places import guarded_places
 from tui_agent.ports.environment import ExecSpec
 from tui_agent.workspace.local.environment import LocalEnvironment

@@ -34,7 +34,7 @@ ORDER = (
     "agent",
     "todo",
     "env",
-    "command",
+    "slash_command",
     "plugin",
     "eval",
     "simulation",

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tui_agent.tui.actions import Action, groups
+from tui_agent.tui.keys_and_commands import Action, groups
 
 PAGE = Path(__file__).parent / "keys.md"
 
@@ -17,7 +17,7 @@ def page() -> str:
     lines = [
         "# Keys and slash commands",
         "",
-        "<!-- Written by `python -m docs.generate_keys` from tui_agent/tui/actions.py; do not edit. -->",
+        "<!-- Written by `python -m docs.generate_keys` from tui_agent/tui/keys_and_commands.py; do not edit. -->",
         "",
         "F1 searches this list in the app.",
         "",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tui_agent.policy.catalog.catalog import PROGRAMS, built_in_catalog
 from tui_agent.policy.catalog.catalog_entry import Entry
-from tui_agent.policy.catalog.model import Effect, Model, Option, Program
+from tui_agent.policy.catalog.catalog_schema import Effect, Model, Option, Program
 
 PAGE = Path(__file__).parent / "programs.md"
 KEYS_PAGE = Path(__file__).parent / "program-keys.md"

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from tui_agent.cli.console.exit_codes import Exit
-from tui_agent.cli.console.options import GROUPS
+from tui_agent.cli.console.shared_options import GROUPS
 from tui_agent.cli.main import APP, VERBS, Verb, parser_for
 from tui_agent.config.settings.environment_settings import EnvironmentsSettings
 from tui_agent.config.settings.layers import FALLBACKS, VARIABLES

@@ -18,9 +18,9 @@ from tui_agent.protocol.base import MAIN_AGENT, CommandId, LongText, SessionId
 from tui_agent.protocol.commands import Command, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope, known_events
 from tui_agent.protocol.events.agent import AgentStateChanged
-from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import CommandRejected
+from tui_agent.protocol.events.slash_command import CommandRan
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.parts import TextPart
 from tui_agent.protocol.settings import AgentState

@@ -29,9 +29,9 @@ from tui_agent.errors import StaleFile as StaleFile
 from tui_agent.errors import ToolError as ToolError
 from tui_agent.folds import actions as actions
 from tui_agent.folds.actions import AnyAction, build_tool_calls
+from tui_agent.folds.session.state_view import SessionStateView as SessionStateView
 from tui_agent.folds.session.todo import DONE_STATUSES as DONE_STATUSES
 from tui_agent.folds.session.todo import format_todo_item as format_todo_item
-from tui_agent.folds.session.view import SessionStateView as SessionStateView
 from tui_agent.folds.text import word_forms as text_forms
 from tui_agent.folds.text.glob import compile_path_pattern as compile_path_pattern
 from tui_agent.folds.text.glob import other_folder_hint as other_folder_hint
@@ -64,7 +64,6 @@ from tui_agent.ports.agent import Finish as Finish
 from tui_agent.ports.agent import ModelQuery as ModelQuery
 from tui_agent.ports.agent import Reject as Reject
 from tui_agent.ports.agent import SayMessage as SayMessage
-from tui_agent.ports.command import CommandAnswer as CommandAnswer
 from tui_agent.ports.delegate import DelegateReport as DelegateReport
 from tui_agent.ports.delegate import Delegates as Delegates
 from tui_agent.ports.delegate import DelegateTask as DelegateTask
@@ -97,6 +96,7 @@ from tui_agent.ports.program import Programs as Programs
 from tui_agent.ports.repomap import MapRequest as MapRequest
 from tui_agent.ports.repomap import RenderedMap as RenderedMap
 from tui_agent.ports.similar_paths import suggest_paths as suggest_paths
+from tui_agent.ports.slash_command import CommandAnswer as CommandAnswer
 from tui_agent.ports.tool import Answer as Answer
 from tui_agent.ports.tool import Preview as Preview
 from tui_agent.ports.tool import Service

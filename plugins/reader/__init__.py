@@ -2,7 +2,7 @@
 
 from tui_agent.plugin_api import PluginApi
 
-from .agent import Reader
+from .reader import Reader
 
 
 def register(api: PluginApi) -> None:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 import tui_agent.plugin_api as api
 
-from .output import decode_output, shorten_for_model
+from .command_output import decode_output, shorten_for_model
 
 MAX_WAIT = 60
 READ_TIMEOUT_S = MAX_WAIT + 10.0

@@ -11,6 +11,7 @@ from pydantic import Field
 
 import tui_agent.plugin_api as api
 
+from .command_output import DecodedOutput, shorten_for_model, store_as_artifact
 from .command_words import plain_words
 from .execution import absolute_folder, count_tests, describe_end, run_program, sandbox_note, test_event
 from .failures import cut_line, find_failures, shorten_failure
@@ -22,7 +23,6 @@ from .frameworks import (
     detect_framework,
     find_test_command,
 )
-from .output import DecodedOutput, shorten_for_model, store_as_artifact
 
 MAX_TIMEOUT, MAX_COMMAND = 3600, 10_000
 MAX_SHOWN_FAILURES, PASSED_LINES = 3, 5

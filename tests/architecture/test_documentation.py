@@ -20,7 +20,7 @@ from docs.generate_reference import (
 )
 from tests.architecture.source import ROOT
 from tui_agent.cli.console.exit_codes import Exit
-from tui_agent.cli.console.options import GROUPS, add_groups
+from tui_agent.cli.console.shared_options import GROUPS, add_groups
 from tui_agent.cli.main import VERBS, parser_for
 from tui_agent.config.settings.settings import Config, ModelProfile
 from tui_agent.protocol.events.union import KINDS

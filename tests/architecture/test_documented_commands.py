@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.source import ROOT
-from tui_agent.cli.console.options import EVERYTHING, GROUPS, Parser
+from tui_agent.cli.console.shared_options import EVERYTHING, GROUPS, Parser
 from tui_agent.cli.main import APP, VERBS, parser_for
-from tui_agent.tui.actions import TYPED
+from tui_agent.tui.keys_and_commands import TYPED
 
 GENERATED = {"command-line.md", "configuration.md", "events.md", "keys.md", "program-keys.md", "programs.md"}
 PAGES = sorted(

@@ -12,12 +12,12 @@ UNIT = re.compile(r" (?:s|ms|min|seconds?|minutes?|hours?|bytes|B|Ki?B|Mi?B|GB|p
 RAW_NAME = re.compile(r"(?:_|^)(?:tokens|bytes|usd|ms)$")
 CLOCK_METHODS = frozenset({"strftime", "isoformat"})
 EXCEPTIONS = {
-    "tui_agent/acp/agent.py": "a time in a protocol",
+    "tui_agent/acp/editor_agent.py": "a time in a protocol",
     "tui_agent/export/atif.py": "a time in a data format",
     "tui_agent/export/trajectory/builder.py": "a time in a data format",
     "tui_agent/export/html/page.py": "attributes of elements",
-    "tui_agent/export/html/rows.py": "an attribute of an element",
-    "tui_agent/tui/controller/faults.py": "a time in a file that the bug report reads",
+    "tui_agent/export/html/entry_rows.py": "an attribute of an element",
+    "tui_agent/tui/controller/screen_errors.py": "a time in a file that the bug report reads",
     "tui_agent/mcp/servers.py": "a number in a file that is read again",
     "tui_agent/cli/query.py": "a cell of any column of an SQL result",
     "tui_agent/tui/theme/theme.py": "a contrast",

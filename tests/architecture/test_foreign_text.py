@@ -9,7 +9,7 @@ from tests.architecture.source import Source, dotted_name, product
 
 CELLS = {
     "tui_agent/tui/widgets/rows.py": "rows of parts; every text goes through `cell_text`",
-    "tui_agent/tui/transcript/rows.py": "rows of runs; every text goes through `cell_text`",
+    "tui_agent/tui/transcript/styled_rows.py": "rows of runs; every text goes through `cell_text`",
     "tui_agent/tui/theme/scrollbar.py": "signs of its own only",
     "tui_agent/tui/screens/search_page.py": "joins rows that were made by `row`",
 }
@@ -18,7 +18,7 @@ CELLS = {
 SEQUENCES = {
     "tui_agent/tui/terminal/terminal.py": "title, notice and clipboard, each cleaned or coded",
     "tui_agent/tui/text.py": "the boundary: what it looks for",
-    "tui_agent/tui/transcript/output.py": "the colours and links that it takes out of a program's output",
+    "tui_agent/tui/transcript/output_rows.py": "the colours and links that it takes out of a program's output",
     "tui_agent/tui/terminal/keyboard.py": "asks the terminal for its keys",
     "tui_agent/folds/text/plain_text.py": "what it takes out of a program's output",
     "tui_agent/mcp/content/outside_text.py": "what it takes out of the text of a server",
@@ -35,7 +35,7 @@ PRINTERS = {
     "tui_agent/cli/redact.py": "a filter: its output is its input but for secrets",
     "tui_agent/cli/run/command.py": "JSON, escaped by `record_json`",
     "tui_agent/cli/sessions/command.py": "JSON escaped by `plain_json`, and lines cleaned by `printable`",
-    "tui_agent/cli/run/parts.py": "a line cleaned by `printable`",
+    "tui_agent/cli/run/part_printer.py": "a line cleaned by `printable`",
     "tui_agent/cli/themes.py": "colour values that were validated",
     "tui_agent/cli/run/headless.py": "a constant sentence, from a signal handler, where nothing else may run",
     "tui_agent/__main__.py": "the version",
@@ -83,7 +83,7 @@ def test_cells_are_made_in_few_places() -> None:
     "name",
     [
         "tui_agent/tui/widgets/rows.py",
-        "tui_agent/tui/transcript/rows.py",
+        "tui_agent/tui/transcript/styled_rows.py",
     ],
 )
 def test_who_makes_cells_of_foreign_text_takes_it_through_the_last_door(name: str) -> None:

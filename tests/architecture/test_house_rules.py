@@ -23,7 +23,7 @@ SUPERVISORS: dict[str, str] = {
     "tui_agent/plugin_host/error_text.py": "the text of a plugin's error is computed by the plugin; without it the name of the error stays",
     "tui_agent/plugin_host/side_by_side.py": "a broken plugin is reported as plugin.failed and the app lives",
     "tui_agent/mcp/server_runner.py": "whatever a server or the SDK raises is named as plugin.failed, and the session goes on",
-    "tui_agent/tui/controller/faults.py": "a part of the screen that breaks is told, and the others are shown",
+    "tui_agent/tui/controller/screen_errors.py": "a part of the screen that breaks is told, and the others are shown",
     "tui_agent/tui/screens/replay/moment_screen.py": "a part of a replay that breaks is reported, and the others are shown",
     "tui_agent/tui/controller/pump.py": "what fails in showing one frame is told, and the next one comes",
 }

@@ -11,7 +11,7 @@ KEY = re.compile(
 )
 """The name of a key. `Enter` and `Up` at the start of a sentence are words unless what follows says otherwise."""
 EXCEPTIONS = {
-    "tui_agent/tui/actions.py": "how keys are printed",
+    "tui_agent/tui/keys_and_commands.py": "how keys are printed",
     "tui_agent/cli/deploy.py": "the terminal's own key for an interrupt",
     "tui_agent/cli/serve.py": "the terminal's own key for an interrupt",
 }

@@ -5,6 +5,7 @@ The rule finds places by their words; a reader is the judge.
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -199,6 +200,61 @@ NOUNS_IN_ING = frozenset(
 )
 VAGUE_VALUES = frozenset(["at", "by", "found", "kept", "made", "said", "told"])
 """Names that do not say what the value is. A value has the name of the thing: `match`, `path`, `position`."""
+# Names of several files. Each names the same thing in several layers (`ports/model.py`, `wiring/models.py`), or the same
+# part of several folders (`screens/*/screen.py`, `folds/*/fold.py`, `cli/*/command.py`). The list only becomes shorter:
+# another file gets a name of its own.
+SHARED_FILE_NAMES = frozenset(
+    [
+        "agent",
+        "agents",
+        "app",
+        "base",
+        "blocks",
+        "branches",
+        "checkpoints",
+        "clock",
+        "command",
+        "completion",
+        "connection",
+        "context",
+        "diff",
+        "environment",
+        "fold",
+        "fork",
+        "glob",
+        "hook",
+        "instructions",
+        "job",
+        "jobs",
+        "knowledge",
+        "markdown",
+        "mcp",
+        "memory",
+        "mentions",
+        "messages",
+        "meter",
+        "model",
+        "models",
+        "notices",
+        "parts",
+        "policy",
+        "questions",
+        "repomap",
+        "report",
+        "resume",
+        "rewind",
+        "rows",
+        "screen",
+        "session",
+        "settings",
+        "slash_command",
+        "state",
+        "todo",
+        "tool",
+        "trace",
+        "trust",
+    ]
+)
 VAGUE_VALUES_LEFT = {"tui_agent/store/redaction/": 12}
 """How many such values each folder still has, to be renamed with its next rework. They may only become fewer."""
 VAGUE_VALUES_TO_RENAME = {"given": 1, "wanted": 1, "what": 2, "whole": 4}
@@ -286,6 +342,12 @@ def test_more_vague_names_of_values_only_become_fewer() -> None:
         for name in VAGUE_VALUES_TO_RENAME
     }
     assert left == VAGUE_VALUES_TO_RENAME
+
+
+def test_a_file_name_has_one_meaning() -> None:
+    places = Counter(source.path.stem for source in product() if not source.path.stem.startswith("__"))
+    shared = {name for name, count in places.items() if count > 1}
+    assert shared == SHARED_FILE_NAMES
 
 
 def test_the_rule_about_values_would_notice() -> None:

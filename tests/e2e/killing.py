@@ -26,7 +26,7 @@ from tests.stubs.strict_history import faults_in
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import RunResumed
 from tui_agent.protocol.events.tool import ToolFinished, ToolStarted

@@ -14,15 +14,14 @@ from tests.stubs.clock import SequentialIds
 from tui_agent.context.summary.compaction_limits import CompactionSettings
 from tui_agent.context.token_counter import Tokens
 from tui_agent.engine.components import ChangedExtensions, CurrentExtensions, EngineParts, Extensions
+from tui_agent.engine.engine import Engine
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.server import Engine
 from tui_agent.engine.tools.registry import ToolRegistry
-from tui_agent.engine.turns.agents import ModelAgent
+from tui_agent.engine.turns.engine_agents import ModelAgent
 from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.checkpoint import Checkpoints
-from tui_agent.ports.command import SlashCommand
 from tui_agent.ports.delegate import DelegationRules
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import Hook
@@ -31,6 +30,7 @@ from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import FinishChunk, ModelChunk, ModelClient, ModelRequest, TextChunk, ToolCallChunk
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.repomap import RepoMaps
+from tui_agent.ports.slash_command import SlashCommand
 from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolServers, ToolSpec
 from tui_agent.protocol.base import JsonMap, Payload, RunId
 from tui_agent.protocol.commands import Command

@@ -13,7 +13,7 @@ from pydantic import field_validator
 from tests.engine.harness import EchoTool, Words, allow, ask, call, running, say
 from tui_agent.engine.plugins.wrappers import GuardedAgent, GuardedMiddleware
 from tui_agent.errors import ToolError
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.plugin_api import BaseMiddleware, Fragment, TurnContext, tool
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.plugin_host.offers import OfferedHook

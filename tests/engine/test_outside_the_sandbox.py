@@ -13,7 +13,7 @@ from anyio import Path as AsyncPath
 from tests.engine.harness import MODEL, Bench, QuickClock, allow, call, running, say
 from tests.stubs.sandboxed import confinement, elsewhere, require_sandbox
 from tests.stubs.tool_context import text, tools_of
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink, Sandbox
 from tui_agent.ports.policy import Decision, PolicyFacts

@@ -12,7 +12,7 @@ from tests.stubs.legal_history import check_pairs
 from tests.stubs.tool_context import text, tools_of
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.settings.layers import load_config
-from tui_agent.engine.middleware.repo_map import LATE_REASON, RepoMapSection
+from tui_agent.engine.middleware.repomap import LATE_REASON, RepoMapSection
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.knowledge import SymbolLocation
 from tui_agent.ports.repomap import MapRequest, RenderedMap

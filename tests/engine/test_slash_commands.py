@@ -11,19 +11,19 @@ from tests.engine.harness import Bench, EchoTool, Words, running, say
 from tui_agent.config.extensions.command_files import CommandFile, load_command_files
 from tui_agent.config.project.project_files import read_project_files
 from tui_agent.engine.input import slash_commands
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.text.session_figures import describe_context
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.servers import McpServers, StartTimes
 from tui_agent.plugin_host.offers import OfferedSlashCommand
-from tui_agent.ports.command import CommandAnswer, SlashCommand
 from tui_agent.ports.policy import Decision
+from tui_agent.ports.slash_command import CommandAnswer, SlashCommand
 from tui_agent.ports.tool import ToolContext, ToolResult
 from tui_agent.protocol.app_commands import NO_OWN_COMMANDS
 from tui_agent.protocol.commands import Interrupt, RunCommand, SendQueued, Steer, SubmitPrompt
 from tui_agent.protocol.display import TextBlock
-from tui_agent.protocol.events.command import CommandRan, CommandsOffered, OfferedCommand
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised, SessionHeadMoved
+from tui_agent.protocol.events.slash_command import CommandRan, CommandsOffered, OfferedCommand
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.session.command_effects import describe_effect

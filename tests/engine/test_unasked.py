@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tui_agent.context.instructions import InstructionFiles
 from tui_agent.engine.tools.tool_access import denial_reason
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.rules.grammar import parse_rule
 from tui_agent.workspace.local.environment import LocalEnvironment

@@ -20,7 +20,7 @@ from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestore
 from tui_agent.protocol.events.job import JobFinished
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.tool import ToolCalled
-from tui_agent.session.revert_plan import plan_revert
+from tui_agent.session.revert_preview import plan_revert
 from tui_agent.store.log_reader import read_records
 from tui_agent.workspace.checkpoints.checkpoint_limits import Limits
 

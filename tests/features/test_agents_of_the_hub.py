@@ -10,7 +10,7 @@ from tests.stubs.legal_history import check_pairs
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, ToolError
 from tui_agent.folds.base import fold
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.plugin_api import (

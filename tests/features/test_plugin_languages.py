@@ -6,7 +6,7 @@ import pytest
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import PluginError
-from tui_agent.plugin_host.api import OwnedApi
+from tui_agent.plugin_host.registration import OwnedApi
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.session.headless_turn import run_turn

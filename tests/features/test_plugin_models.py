@@ -7,8 +7,8 @@ import pytest
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, PluginError
-from tui_agent.plugin_host.api import OwnedApi
 from tui_agent.plugin_host.loader import LoadedPlugins
+from tui_agent.plugin_host.registration import OwnedApi
 from tui_agent.ports.model import ModelClient
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import ErrorRaised

@@ -13,7 +13,7 @@ from tests.stubs.story import Story
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.session.view import state_to_json
+from tui_agent.folds.session.state_view import state_to_json
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.plugin_api import BaseMiddleware, PluginEvent, TurnContext
 from tui_agent.ports.policy import Decision

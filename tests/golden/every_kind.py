@@ -6,7 +6,6 @@ from tui_agent.protocol.base import AgentId, BlobText, CallId, JobId, RequestId,
 from tui_agent.protocol.display import MarkdownBlock, TableBlock, TextBlock
 from tui_agent.protocol.effects import InternalEffect, ReadEffect, RunEffect, WriteEffect, digest_effects
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
-from tui_agent.protocol.events.command import CommandRan, CommandsOffered, OfferedCommand
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextPinned,
@@ -66,6 +65,7 @@ from tui_agent.protocol.events.session import (
     WorkspaceMoved,
 )
 from tui_agent.protocol.events.simulation import SimulationMessage
+from tui_agent.protocol.events.slash_command import CommandRan, CommandsOffered, OfferedCommand
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.tool import ToolFinished, ToolProgress
 from tui_agent.protocol.events.turn import (

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.soak.conftest import Report
+from tui_agent.context.repomap.map_results import MapView
 from tui_agent.context.repomap.repository_map import RepoMap
-from tui_agent.context.repomap.views import MapView
 
 FILES = int(os.environ.get("FILES", "100000"))
 PER_FOLDER = 250

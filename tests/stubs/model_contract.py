@@ -17,7 +17,7 @@ from tests.stubs.sse_server import Reply, Shape, SseServer, running
 from tui_agent.models.assembler import Assembler
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.litellm_client import LiteLLMClient, load
-from tui_agent.models.replay import RecordedAnswers, ReplayClient
+from tui_agent.models.replay_model import RecordedAnswers, ReplayClient
 from tui_agent.models.script_format import Script, ScriptedAnswer, ScriptedCall, ScriptedFault, ScriptedUsage
 from tui_agent.models.scripted import ScriptedClient
 from tui_agent.ports.clock import Clock

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Self
 
 from tests.stubs.left_out import leave_out
-from tui_agent.policy.places.paths import may_hold_secrets
+from tui_agent.policy.places.path_places import may_hold_secrets
 from tui_agent.policy.places.sandbox_places import guarded_outside, guarded_places
 from tui_agent.ports.environment import ExecResult, ExecSpec
 from tui_agent.workspace.local.environment import LocalEnvironment

@@ -4,7 +4,7 @@ from dataclasses import fields
 
 from pydantic import TypeAdapter
 
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.protocol.base import JsonMap
 
 

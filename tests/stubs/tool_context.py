@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tests.stubs.memory_blobs import MemoryBlobs
-from tui_agent.folds.session.view import ReadFile, SessionStateView
+from tui_agent.folds.session.state_view import ReadFile, SessionStateView
 from tui_agent.plugin_functions import FunctionTool
 from tui_agent.plugin_host.modules import import_from, unload_modules
-from tui_agent.policy.places.paths import Guards, Place
+from tui_agent.policy.places.path_places import Guards, Place
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.program import Programs
 from tui_agent.ports.tool import Answer, ToolContext, ToolResult

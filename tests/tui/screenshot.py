@@ -24,7 +24,7 @@ from tui_agent.folds.transcript.entries import Entry
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.store.log_line import decode_line
-from tui_agent.tui.theme.symbols import ASCII, UNICODE
+from tui_agent.tui.theme.glyphs import ASCII, UNICODE
 from tui_agent.tui.theme.theme import BUNDLED, ColourMode
 
 SAMPLES = {"night_shift": night_shift, "every_state": every_state}

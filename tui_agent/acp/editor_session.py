@@ -29,7 +29,7 @@ from tui_agent.engine.input.slash_commands import session_command
 from tui_agent.errors import TuiAgentError
 from tui_agent.folds.session.branches import Branches, is_on_branch, stretches
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.session.view import OpenCall, SessionStateView
+from tui_agent.folds.session.state_view import OpenCall, SessionStateView
 from tui_agent.ports.log import Follower
 from tui_agent.ports.session import AppSession, read_text_or_preview
 from tui_agent.protocol.commands import Command, Interrupt, SubmitPrompt

@@ -13,7 +13,7 @@ from typing import Any, cast
 import acp
 import anyio
 
-from tui_agent.acp.agent import EditorAgent
+from tui_agent.acp.editor_agent import EditorAgent
 from tui_agent.config.options import SessionOptions
 from tui_agent.session.remote import RemoteSession
 from tui_agent.session.stdio import claim_stdio, open_streams

@@ -33,7 +33,7 @@ from acp.schema import (
 
 from tui_agent.folds.context.meter import ContextMeter
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.text.line_diff import NO_NEWLINE, hunk_sides, split_hunks
 from tui_agent.folds.text.redaction_placeholders import note_hidden_differences
 from tui_agent.ports.session import ReadText
@@ -50,11 +50,11 @@ from tui_agent.protocol.display import (
 )
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentSpawned
-from tui_agent.protocol.events.command import CommandRan, CommandsOffered
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.session import ErrorRaised, SessionTitled, SettingsChanged
+from tui_agent.protocol.events.slash_command import CommandRan, CommandsOffered
 from tui_agent.protocol.events.todo import TodoStatus, TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered

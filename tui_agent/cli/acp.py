@@ -9,7 +9,7 @@ import stat
 import sys
 from importlib import import_module
 
-from tui_agent.cli.console.options import add_groups, add_option, session_options
+from tui_agent.cli.console.shared_options import add_groups, add_option, session_options
 from tui_agent.errors import UsageError
 
 EXAMPLES = """\

@@ -3,8 +3,8 @@
 import argparse
 from pathlib import Path
 
-from tui_agent.cli.console.options import Parser, Verbs, ignored_file_notices, load_context
 from tui_agent.cli.console.output import say_json, say_json_lines, table, warn
+from tui_agent.cli.console.shared_options import Parser, Verbs, ignored_file_notices, load_context
 from tui_agent.config.extensions.agent_files import FOLDER
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.config.project.neighbour_layouts import PROJECT_LAYOUTS

@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from tui_agent.cli.config import flatten_settings
-from tui_agent.cli.console.options import add_flag, add_groups, add_option, session_options
 from tui_agent.cli.console.output import escape_control, say_result
+from tui_agent.cli.console.shared_options import add_flag, add_groups, add_option, session_options
 from tui_agent.cli.doctor.command import run_checks
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import screen_error_log

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.cli.console.options import GROUPS, RECORDING_HELP, add_flag, load_context
 from tui_agent.cli.console.output import say_result
+from tui_agent.cli.console.shared_options import GROUPS, RECORDING_HELP, add_flag, load_context
 from tui_agent.errors import UsageError
 from tui_agent.export.archive.bundle import checkout_part
 

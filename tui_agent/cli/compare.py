@@ -10,7 +10,6 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from tui_agent.cli.console.options import GROUPS, RECORDING_HELP, add_flag, add_option, load_context
 from tui_agent.cli.console.output import (
     escape_control,
     say,
@@ -20,6 +19,7 @@ from tui_agent.cli.console.output import (
     terminal_width,
     warn,
 )
+from tui_agent.cli.console.shared_options import GROUPS, RECORDING_HELP, add_flag, add_option, load_context
 from tui_agent.errors import UsageError
 from tui_agent.export.export_content import strip_controls
 from tui_agent.export.markdown import escape_inline, fence, inline_code, quote

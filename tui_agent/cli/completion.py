@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 
 from tui_agent import __version__
-from tui_agent.cli.console.options import Parser
 from tui_agent.cli.console.output import say
+from tui_agent.cli.console.shared_options import Parser
 from tui_agent.cli.main import APP, VERBS, parser_for
 from tui_agent.fast_dataclass import dataclass
 

@@ -6,7 +6,8 @@ import os
 import shlex
 import subprocess
 
-from tui_agent.cli.console.options import (
+from tui_agent.cli.console.output import say, say_json, say_json_lines, table
+from tui_agent.cli.console.shared_options import (
     EVERYTHING,
     Parser,
     Verbs,
@@ -14,7 +15,6 @@ from tui_agent.cli.console.options import (
     ignored_file_notices,
     load_context,
 )
-from tui_agent.cli.console.output import say, say_json, say_json_lines, table
 from tui_agent.config.settings.settings import Config
 from tui_agent.config.system_programs import find_system_program
 from tui_agent.config.user_choices import APP_CHOICES, FILE_NAME

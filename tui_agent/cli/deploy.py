@@ -13,8 +13,8 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.cli.console.options import Parser, add_flag, add_groups, add_option, load_context
 from tui_agent.cli.console.output import say
+from tui_agent.cli.console.shared_options import Parser, add_flag, add_groups, add_option, load_context
 from tui_agent.cli.serve import import_server, parse_port, say_address, serve_until_signal
 from tui_agent.evals.environments.environment_file import EvalEnvironment, load_environment
 from tui_agent.evals.environments.environment_tests import OpenEnvironment, open_copy, sandboxed_environments

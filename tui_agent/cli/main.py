@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from tui_agent import __version__
 from tui_agent.cli.console import exit_codes
-from tui_agent.cli.console.options import Parser
+from tui_agent.cli.console.shared_options import Parser
 from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.lazy_import import load_module
 from tui_agent.protocol.unicode_text import replace_invisible

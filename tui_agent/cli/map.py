@@ -12,15 +12,15 @@ from importlib import import_module
 from pathlib import Path
 
 import tui_agent
-from tui_agent.cli.console.options import GROUPS, Parser, add_flag, add_list_option, add_option, count
 from tui_agent.cli.console.output import say, say_json_lines, warn
+from tui_agent.cli.console.shared_options import GROUPS, Parser, add_flag, add_list_option, add_option, count
 from tui_agent.config import paths
 from tui_agent.config.settings.api_keys import Keys
 from tui_agent.config.small_files import read_small
 from tui_agent.context.repomap.full_scan import MatchedWords
+from tui_agent.context.repomap.map_results import MapView, RankedFile
 from tui_agent.context.repomap.rendering import clean, describe_skipped
 from tui_agent.context.repomap.repository_map import RepoMap, Visibility
-from tui_agent.context.repomap.views import MapView, RankedFile
 from tui_agent.errors import UsageError
 from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.protocol.unicode_text import format_count
@@ -158,5 +158,5 @@ def secret_table_digest() -> str:
 
 def may_show(path: str) -> bool:
     """Return True if the policy allows reading and showing the file."""
-    allowed: bool = not import_module("tui_agent.policy.places.paths").may_hold_secrets(path)
+    allowed: bool = not import_module("tui_agent.policy.places.path_places").may_hold_secrets(path)
     return allowed

@@ -8,8 +8,8 @@ from typing import Any
 
 import anyio
 
-from tui_agent.cli.console.options import Parser, Verbs, add_option, ignored_file_notices, load_context
 from tui_agent.cli.console.output import say, say_json, table, warn
+from tui_agent.cli.console.shared_options import Parser, Verbs, add_option, ignored_file_notices, load_context
 from tui_agent.config.extensions.mcp_servers import PROJECT_FILE, McpServer
 from tui_agent.config.settings.mcp_logins import LoginFile
 from tui_agent.errors import UsageError

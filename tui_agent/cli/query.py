@@ -4,7 +4,6 @@ import argparse
 import csv
 import sys
 
-from tui_agent.cli.console.options import GROUPS, add_option, load_context
 from tui_agent.cli.console.output import (
     escape_control,
     say,
@@ -14,6 +13,7 @@ from tui_agent.cli.console.output import (
     terminal_width,
     warn,
 )
+from tui_agent.cli.console.shared_options import GROUPS, add_option, load_context
 from tui_agent.export.tables.session_database import DatabaseBusy, QueryResult, SessionDatabase
 from tui_agent.export.tables.session_tables import TABLES
 from tui_agent.store.session_store import SessionStore

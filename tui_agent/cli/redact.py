@@ -9,8 +9,8 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
-from tui_agent.cli.console.options import GROUPS, add_flag, load_context
 from tui_agent.cli.console.output import say
+from tui_agent.cli.console.shared_options import GROUPS, add_flag, load_context
 from tui_agent.store.redaction.redactor import Hit, Redactor, clip_hits, merge_hits, replace_hits
 
 EXAMPLES = """\

@@ -4,9 +4,9 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from tui_agent.cli.console.options import GROUPS, RECORDING_HELP, add_flag, load_context
 from tui_agent.cli.console.output import say, say_json, shorten, terminal_width, warn
-from tui_agent.cli.run.parts import print_part
+from tui_agent.cli.console.shared_options import GROUPS, RECORDING_HELP, add_flag, load_context
+from tui_agent.cli.run.part_printer import print_part
 from tui_agent.folds.base import fold
 from tui_agent.folds.text.labels import FAILURE_LABELS, SPAN_STATE_LABELS, TURN_END_LABELS, describe_failures
 from tui_agent.folds.text.session_figures import describe_work, measure_rows

@@ -10,8 +10,8 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tui_agent.cli.console.options import GROUPS, add_flag, session_options
 from tui_agent.cli.console.output import say, say_json, table
+from tui_agent.cli.console.shared_options import GROUPS, add_flag, session_options
 from tui_agent.config.paths import Paths, find_paths
 from tui_agent.config.project import trust
 from tui_agent.config.project.project_effects import describe_effect

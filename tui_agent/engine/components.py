@@ -15,7 +15,6 @@ from tui_agent.models.faults import MAX_RETRIES
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.checkpoint import Checkpoints
 from tui_agent.ports.clock import Clock, Ids
-from tui_agent.ports.command import SlashCommand
 from tui_agent.ports.delegate import DelegationRules
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import Hook
@@ -25,6 +24,7 @@ from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
 from tui_agent.ports.policy import Policy
 from tui_agent.ports.repomap import RepoMaps
+from tui_agent.ports.slash_command import SlashCommand
 from tui_agent.ports.tool import Service, ToolServers
 from tui_agent.protocol.base import JsonMap, Payload
 from tui_agent.protocol.settings import Effort, ModelInfo

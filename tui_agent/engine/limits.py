@@ -3,7 +3,7 @@
 Invariant: all functions are pure functions of the session's state.
 """
 
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.protocol.events.turn import TurnEnd
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_cost

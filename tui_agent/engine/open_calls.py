@@ -13,8 +13,8 @@ from tui_agent.engine.tools.live_output import LiveOutputs
 from tui_agent.errors import BlobNotFound
 from tui_agent.folds.session.agents import DelegateState, delegate_chain
 from tui_agent.folds.session.changed_files import ChangedFile
+from tui_agent.folds.session.state_view import OpenCall
 from tui_agent.folds.session.unfinished_work import SUMMARIES, unfinished_status
-from tui_agent.folds.session.view import OpenCall
 from tui_agent.folds.text.plain_text import strip_control_sequences
 from tui_agent.folds.text.redaction_placeholders import PLACEHOLDER_START
 from tui_agent.models.pricing import cost

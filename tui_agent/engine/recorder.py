@@ -19,7 +19,7 @@ from tui_agent.folds.session.branches import Branches, BranchesView, Stretch, st
 from tui_agent.folds.session.checkpoints import Commits
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.snapshot import Snapshot, take_snapshot
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.log import Log
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CommandId, Payload
 from tui_agent.protocol.envelope import Envelope, Record, known_events

@@ -15,7 +15,7 @@ from tui_agent.errors import ConfigError
 from tui_agent.models import chat_messages, pricing
 from tui_agent.models.chaos import ChaosClient
 from tui_agent.models.endpoint import Endpoint
-from tui_agent.models.replay import RecordedAnswers, ReplayClient
+from tui_agent.models.replay_model import RecordedAnswers, ReplayClient
 from tui_agent.models.routes import Route, Routes, require_name
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import ModelClient

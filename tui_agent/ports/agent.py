@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.model import ModelReply
 from tui_agent.protocol.messages import Message
 from tui_agent.protocol.parts import ToolCallPart

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.model import ModelNext, ModelReply, ModelRequest
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.base import Payload

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 from pydantic import BaseModel
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.delegate import Delegates
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.job import Jobs

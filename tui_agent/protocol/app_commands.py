@@ -5,7 +5,7 @@ Invariant: a test checks that the names are the words of `tui.actions.TYPED`.
 
 from typing import Final
 
-from tui_agent.protocol.events.command import OfferedCommand
+from tui_agent.protocol.events.slash_command import OfferedCommand
 
 APP_COMMANDS: Final = frozenset(
     """

@@ -11,11 +11,11 @@ from tui_agent.ports.session import ReadText
 from tui_agent.protocol.base import MAIN_AGENT, CallId, RequestId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
-from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import CommandRejected
+from tui_agent.protocol.events.slash_command import CommandRan
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished

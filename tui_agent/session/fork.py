@@ -21,7 +21,7 @@ from tui_agent.folds.session.branches import Branches, stretches
 from tui_agent.folds.session.checkpoints import Commits
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.known_files import find_event_with_known_files
-from tui_agent.folds.session.view import OpenCall
+from tui_agent.folds.session.state_view import OpenCall
 from tui_agent.protocol.base import MAIN_AGENT, CallId
 from tui_agent.protocol.envelope import Envelope, Record, find_payload
 from tui_agent.protocol.events.files import CheckpointTaken

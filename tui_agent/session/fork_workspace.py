@@ -17,7 +17,7 @@ from tui_agent.config.system_programs import find_program, git_environment
 from tui_agent.errors import UsageError
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 from tui_agent.protocol.unicode_text import list_first

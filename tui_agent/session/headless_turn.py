@@ -24,10 +24,10 @@ from tui_agent.protocol.display import (
 )
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.agent import AgentStateChanged
-from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import CommandRejected, RunStarted, TrajectoryEnd
+from tui_agent.protocol.events.slash_command import CommandRan
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.parts import TextPart, tool_calls

@@ -11,10 +11,10 @@ from typing import Literal
 import anyio
 from anyio import to_thread
 
+from tui_agent.engine.engine import Engine
 from tui_agent.engine.plugins.loop_watch import watch_event_loop
 from tui_agent.engine.plugins.plugin_tasks import guard_plugin_tasks
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.server import Engine
 from tui_agent.errors import PluginError, StoreError
 from tui_agent.folds.session.snapshot import FORMAT, dump_snapshot
 from tui_agent.ports.clock import Ids

@@ -22,8 +22,8 @@ from tui_agent.folds.base import fold
 from tui_agent.folds.context.turn_summaries import TurnSummaries, summary_text
 from tui_agent.folds.session.branches import Stretch, is_on_branch, stretches
 from tui_agent.folds.session.snapshot import FORMAT, Snapshot, load_snapshot
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.session.unfinished_work import PROGRAM_ENDED
-from tui_agent.folds.session.view import SessionStateView
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.log import BlobReader
 from tui_agent.protocol.base import RequestId, SessionId

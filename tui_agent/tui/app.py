@@ -24,10 +24,10 @@ from textual.message import Message
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import is_session_stored
 from tui_agent.session.engine_handle import EngineLink
-from tui_agent.tui.actions import KeyHint, Scope, command_word, footer, is_shell_line
+from tui_agent.tui.keys_and_commands import KeyHint, Scope, command_word, footer, is_shell_line
 from tui_agent.tui.main_screen import SessionApp, Spawn, run_in_page
 from tui_agent.tui.panes.policy import policy_after
-from tui_agent.tui.panes.status import StatusView
+from tui_agent.tui.panes.status_line import StatusView
 from tui_agent.tui.prompt.prompt import PLACEHOLDER, Prompt
 from tui_agent.tui.terminal.terminal import (
     CLOSE_S,

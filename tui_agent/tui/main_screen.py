@@ -24,12 +24,12 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.session.engine_handle import EngineLink
-from tui_agent.tui.actions import Action
+from tui_agent.tui.keys_and_commands import Action
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.notice import Level, Notice
 from tui_agent.tui.panes.side_strip import PaneStrip
 from tui_agent.tui.panes.sidebar import Sidebar
-from tui_agent.tui.panes.status import Status, StatusView
+from tui_agent.tui.panes.status_line import Status, StatusView
 from tui_agent.tui.prompt.prompt import Prompt
 from tui_agent.tui.shape import Shape, shape
 from tui_agent.tui.terminal.keyboard import BackgroundReported, KeyboardDriver

@@ -15,7 +15,7 @@ from tui_agent.context.instructions import InstructionFiles
 from tui_agent.context.skills import FOLDER, SkillStore
 from tui_agent.engine.middleware.instructions import Instructions
 from tui_agent.engine.middleware.memory import WorkingMemory
-from tui_agent.engine.middleware.repo_map import RepoMapSection
+from tui_agent.engine.middleware.repomap import RepoMapSection
 from tui_agent.engine.middleware.sections import (
     READ_SKILL,
     PromptTexts,

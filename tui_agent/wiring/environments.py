@@ -16,7 +16,7 @@ from tui_agent.config.settings.environment_settings import ApptainerSettings, Do
 from tui_agent.engine.plugins.guard import guard_plugin
 from tui_agent.errors import ConfigError, EnvironmentFault
 from tui_agent.plugin_host.loader import LoadedPlugins
-from tui_agent.policy.places.paths import may_hold_secrets
+from tui_agent.policy.places.path_places import may_hold_secrets
 from tui_agent.policy.places.sandbox_places import guarded_outside, guarded_places, steering_names
 from tui_agent.ports.environment import Environment, Sandbox
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT, EnvStarted

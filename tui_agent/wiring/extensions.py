@@ -32,20 +32,20 @@ from tui_agent.engine.recorder import EventListener as Listener
 from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import ConfigError, PluginError, TuiAgentError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.mcp.servers import McpServers, ServerOffers
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.plugin_host.offers import OfferedHookFunction
-from tui_agent.ports.command import CommandAnswer, SlashCommand
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import Hook, HookAnswer, HookFunction, HookReply
+from tui_agent.ports.slash_command import CommandAnswer, SlashCommand
 from tui_agent.protocol.base import JsonMap, Payload
 from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.command import CommandsOffered, OfferedCommand
 from tui_agent.protocol.events.hook import HookSource
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.session import ErrorRaised
+from tui_agent.protocol.events.slash_command import CommandsOffered, OfferedCommand
 from tui_agent.units import format_time_limit
 from tui_agent.wiring.context import ContextComposition
 from tui_agent.wiring.plugins import agent_factories, build_tool_registry, configure_host

@@ -13,7 +13,7 @@ from tui_agent.config.settings.settings import Config
 from tui_agent.engine.agent_programs.program_agent import INSTALL_HINTS, PROGRAMS
 from tui_agent.engine.plugins.wrappers import GuardedAgent
 from tui_agent.engine.tools.registry import ToolRegistry
-from tui_agent.engine.turns.agents import ModelAgent
+from tui_agent.engine.turns.engine_agents import ModelAgent
 from tui_agent.errors import ConfigError, PluginError
 from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.load_records import RECORDS_FOLDER

@@ -3,7 +3,7 @@
 from tui_agent.config.settings.settings import Config
 from tui_agent.engine.agent_programs.program_agent import PROGRAMS
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.settings import record_setting
+from tui_agent.engine.setting_commands import record_setting
 from tui_agent.errors import ConfigError
 from tui_agent.models.factory import NO_MODEL, ModelFactory
 from tui_agent.protocol.settings import Effort, ModelInfo, SessionSettings

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tests.properties.policy.program_runs import run_calls
 from tui_agent.policy.catalog.catalog import PROGRAMS, Catalog
 from tui_agent.policy.catalog.catalog_entry import Entry
-from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.catalog.catalog_schema import Effect
 
 WORDS = ("--zzz-one", "--zzz-two", "--zzz-three")
 _LAST_OPTIONAL = frozenset({"--contains", "--no-contains", "--merged", "--no-merged"})

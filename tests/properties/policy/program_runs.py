@@ -19,7 +19,7 @@ from tui_agent.policy.decision.escalations import follows_link, reads_secrets_be
 from tui_agent.policy.decision.path_patterns import matches_path
 from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, Doubt, FileUse
 from tui_agent.policy.interpreter.line import read_line
-from tui_agent.policy.places.paths import Guards, place
+from tui_agent.policy.places.path_places import Guards, place
 from tui_agent.ports.environment import SecretFile, WorkspaceLink
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import RunEffect

@@ -8,7 +8,7 @@ from textual.strip import Strip
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.folds.session.view import COMPACTING_REASON
+from tui_agent.folds.session.state_view import COMPACTING_REASON
 from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import Compact, PinContext, RestoreContext
 from tui_agent.protocol.envelope import Envelope, Record

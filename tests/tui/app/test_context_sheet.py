@@ -15,8 +15,8 @@ from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.context import ContextPacked, Section
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserShellFinished
 from tui_agent.protocol.parts import Usage
-from tui_agent.tui.actions import BY_NAME
 from tui_agent.tui.commands.context import ContextSheet
+from tui_agent.tui.keys_and_commands import BY_NAME
 
 WINDOW = 200_000
 

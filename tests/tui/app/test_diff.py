@@ -27,7 +27,7 @@ from tui_agent.protocol.events.session import (
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.diff import FILES_AT_ONCE, DiffSheet
-from tui_agent.tui.transcript.messages import EntryAction
+from tui_agent.tui.transcript.transcript_messages import EntryAction
 from tui_agent.tui.widgets.question_keys import GRACE_PERIOD_S
 
 OLD = "".join(f"line {number}\n" for number in range(1, 31))

@@ -15,7 +15,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
-from tui_agent.tui.screens.page import Page
+from tui_agent.tui.screens.list_page import Page
 
 KEY = "sk-" + "proj-faultsnevershowthis0123456789abcd"
 

@@ -11,7 +11,7 @@ from tests.tui.app.test_question_sheet import ask_question
 from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.display import DiffBlock
 from tui_agent.protocol.events.turn import QuestionAsked
-from tui_agent.tui.actions import BY_NAME, KeyHint
+from tui_agent.tui.keys_and_commands import BY_NAME, KeyHint
 from tui_agent.tui.modals.confirm import open_link
 from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.keymap import KeyScreen

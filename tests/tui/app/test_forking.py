@@ -26,7 +26,7 @@ from tui_agent.tui.modals.fork_request import (
     fork_arguments,
 )
 from tui_agent.tui.modals.picker import Picker
-from tui_agent.tui.transcript.messages import EntryAction
+from tui_agent.tui.transcript.transcript_messages import EntryAction
 
 POINT = ForkPoint(session="ses_a", at_seq=88, workspace="/work/timesheet", message_seq=40, message="fix it")
 

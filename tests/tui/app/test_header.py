@@ -10,13 +10,13 @@ from tests.stubs.rows import rows
 from tests.tui.app.branching import walk
 from tests.tui.app.driving import NOWHERE, golden, open_app
 from tui_agent.config.options import SessionOptions
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.shape import shape
 from tui_agent.tui.theme.first_look import named_theme
-from tui_agent.tui.theme.symbols import UNICODE
+from tui_agent.tui.theme.glyphs import UNICODE
 from tui_agent.tui.theme.theme import Looks, Palette
 
 

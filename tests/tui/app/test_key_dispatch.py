@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from tests.stubs.rows import rows
-from tui_agent.tui.actions import ACTIONS, BY_NAME, Action, Scope, key_name
 from tui_agent.tui.commands.context import ContextSheet
 from tui_agent.tui.commands.handlers import HANDLERS
 from tui_agent.tui.commands.keys import KeyCapture
 from tui_agent.tui.controller.chat import ChatWidget
+from tui_agent.tui.keys_and_commands import ACTIONS, BY_NAME, Action, Scope, key_name
 from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.diff import DiffSheet

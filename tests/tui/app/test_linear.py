@@ -25,13 +25,13 @@ from tui_agent.protocol.commands import (
 from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.effects import WriteEffect
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.command import CommandRan, CommandsOffered, OfferedCommand
 from tui_agent.protocol.events.context import ContextStuck, RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequested
 from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.protocol.events.slash_command import CommandRan, CommandsOffered, OfferedCommand
 from tui_agent.protocol.events.tool import ToolCalled
 from tui_agent.protocol.events.turn import (
     QuestionAsked,

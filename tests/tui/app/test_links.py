@@ -2,7 +2,7 @@
 
 from tests.tui.app.driving import Driven, end_grace_period, golden, open_app
 from tui_agent.tui.modals.confirm import Confirm
-from tui_agent.tui.transcript.messages import LinkClicked
+from tui_agent.tui.transcript.transcript_messages import LinkClicked
 from tui_agent.tui.transcript.widget import TranscriptWidget
 
 

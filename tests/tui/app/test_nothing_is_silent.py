@@ -6,7 +6,7 @@ import pytest
 
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
-from tui_agent.tui.actions import ACTIONS, TYPED
+from tui_agent.tui.keys_and_commands import ACTIONS, TYPED
 
 ARGUMENTS = {
     "/find": "midnight",

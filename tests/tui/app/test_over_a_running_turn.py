@@ -12,7 +12,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.protocol.events.session import SessionEnded, SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.tui.actions import Action
+from tui_agent.tui.keys_and_commands import Action
 
 RUNNING = 40
 """Events of the golden log after which its first turn runs."""

@@ -6,13 +6,13 @@ from docs.generate_keys import PAGE, page
 from tests.tui.app.driving import golden, open_app
 from tui_agent.protocol.app_commands import APP_COMMANDS
 from tui_agent.protocol.events.turn import TurnStarted
-from tui_agent.tui.actions import (
+from tui_agent.tui.commands.handlers import HANDLERS
+from tui_agent.tui.keys_and_commands import (
     ACTIONS,
     BY_NAME,
     TYPED,
     footer,
 )
-from tui_agent.tui.commands.handlers import HANDLERS
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.prompt.completion import command_candidates
 from tui_agent.tui.widgets.key_settings import apply_key_settings

@@ -18,7 +18,7 @@ from tui_agent.protocol.events.files import (
 )
 from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived, UserQueued
-from tui_agent.tui.transcript.messages import EntryAction
+from tui_agent.tui.transcript.transcript_messages import EntryAction
 
 
 async def test_what_was_taken_back_is_gone_from_the_screen_and_comes_again() -> None:

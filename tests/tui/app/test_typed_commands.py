@@ -5,7 +5,7 @@ import pytest
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.protocol.commands import SetPolicy, Steer, SubmitPrompt
 from tui_agent.protocol.events.turn import TurnStarted
-from tui_agent.tui.actions import ACTIONS, TYPED
+from tui_agent.tui.keys_and_commands import ACTIONS, TYPED
 from tui_agent.tui.modals.picker import Item, Picker, score_words
 
 VALUES = {"/policy": ("accept-edits", "bypass"), "/permissions": ("accept-edits", "bypass")}

@@ -18,9 +18,9 @@ from tui_agent.folds.transcript.entries import (
 )
 from tui_agent.protocol.base import AgentId, CallId, RequestId
 from tui_agent.protocol.display import DiffBlock, TerminalBlock
-from tui_agent.tui.theme.symbols import UNICODE, Symbols
+from tui_agent.tui.theme.glyphs import UNICODE, Symbols
 from tui_agent.tui.theme.theme import ColourMode, Palette, bundled_folder, load_theme, textual_theme
-from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
+from tui_agent.tui.transcript.transcript_messages import BlobWanted, EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.widget import TranscriptWidget
 from tui_agent.tui.widgets.keymap import KeyMap
 

@@ -14,11 +14,11 @@ from tests.tui.transcript.samples import AT, Samples, TranscriptApp, every_state
 from tui_agent.folds.transcript.entries import TranscriptView
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.display import TerminalBlock, TextBlock
-from tui_agent.tui.theme.symbols import UNICODE
+from tui_agent.tui.theme.glyphs import UNICODE
 from tui_agent.tui.theme.theme import Palette, bundled_folder, load_theme
 from tui_agent.tui.transcript.canvas import Pace
-from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.tool_rows import QUICK_S
+from tui_agent.tui.transcript.transcript_messages import BlobWanted, EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.viewport import ScreenLine
 from tui_agent.tui.transcript.widget import TranscriptWidget
 

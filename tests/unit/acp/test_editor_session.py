@@ -24,7 +24,6 @@ from tui_agent.protocol.commands import (
     SubmitPrompt,
 )
 from tui_agent.protocol.display import DiffBlock, TextBlock
-from tui_agent.protocol.events.command import CommandRan, CommandsOffered, OfferedCommand
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
@@ -36,6 +35,7 @@ from tui_agent.protocol.events.session import (
     SessionStarted,
     SettingsChanged,
 )
+from tui_agent.protocol.events.slash_command import CommandRan, CommandsOffered, OfferedCommand
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted
 from tui_agent.protocol.events.turn import (

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.source import ROOT
-from tui_agent.cli.console import exit_codes, options
-from tui_agent.cli.console.options import EVERYTHING, GROUPS, Parser, session_options
+from tui_agent.cli.console import exit_codes, shared_options
+from tui_agent.cli.console.shared_options import EVERYTHING, GROUPS, Parser, session_options
 from tui_agent.cli.main import (
     APP,
     VERBS,
@@ -38,9 +38,9 @@ def parsed(*words: str) -> SessionOptions:
 
 
 def test_the_lists_of_words_are_those_of_the_protocol() -> None:
-    assert options.EFFORTS == EFFORTS
-    assert options.POLICIES == POLICIES
-    assert options.CONTEXT_MODES == CONTEXT_MODES
+    assert shared_options.EFFORTS == EFFORTS
+    assert shared_options.POLICIES == POLICIES
+    assert shared_options.CONTEXT_MODES == CONTEXT_MODES
 
 
 def test_nothing_said_leaves_everything_to_the_configuration(tmp_path: Path) -> None:

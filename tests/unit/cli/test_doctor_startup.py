@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.cli.doctor.command import startup
-from tui_agent.cli.doctor.startup import ForeignFile, find_foreign_files
+from tui_agent.cli.doctor.python_startup_files import ForeignFile, find_foreign_files
 
 
 def install(folder: Path, name: str, text: str) -> None:

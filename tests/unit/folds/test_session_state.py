@@ -17,7 +17,7 @@ from tests.stubs.story import (
     tool_call,
 )
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.text.session_figures import describe_sandbox
 from tui_agent.protocol.base import AgentId, CallId, JsonMap, RequestId, RunId, SessionId
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged

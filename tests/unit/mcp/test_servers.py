@@ -17,7 +17,7 @@ import pytest
 
 from tests.stubs.memory_blobs import MemoryBlobs
 from tui_agent.errors import ConfigError, ToolError
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.mcp.content.elicitation import Elicitation
 from tui_agent.mcp.content.prompts import PromptCommand
 from tui_agent.mcp.offered_tools import CallServices

@@ -15,7 +15,7 @@ from tui_agent.errors import ConfigError
 from tui_agent.models.chaos import ChaosClient
 from tui_agent.models.chat_completions import ChatCompletionsClient
 from tui_agent.models.factory import ModelFactory
-from tui_agent.models.replay import RecordedAnswers, ReplayClient
+from tui_agent.models.replay_model import RecordedAnswers, ReplayClient
 from tui_agent.models.responses import ResponsesClient
 from tui_agent.models.scripted import ScriptedClient
 from tui_agent.protocol.settings import ModelInfo

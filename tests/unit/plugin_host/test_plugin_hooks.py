@@ -7,7 +7,7 @@ import pytest
 
 from tui_agent.errors import PluginError
 from tui_agent.plugin_api import HookAnswer
-from tui_agent.plugin_host.api import OwnedApi
+from tui_agent.plugin_host.registration import OwnedApi
 from tui_agent.wiring.extensions import ask_plugin_function
 
 

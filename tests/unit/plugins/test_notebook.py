@@ -16,7 +16,7 @@ from tests.stubs.tool_context import Bench, module_of, text, tools_of
 from tui_agent.engine.tools.sandbox_retry import SandboxGrant
 from tui_agent.engine.tools.tool_programs import ProgramKeeper
 from tui_agent.errors import ToolError
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.plugin_api import CallTools, act, actions
 from tui_agent.ports.environment import FileContent
 from tui_agent.ports.tool import ToolResult

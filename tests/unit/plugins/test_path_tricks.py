@@ -11,7 +11,7 @@ import pytest
 from tests.stubs.path_tricks import CANARY, TRICKS, Ground
 from tests.stubs.tool_context import Bench, text, tools_of
 from tui_agent.errors import EnvironmentFault, ToolError
-from tui_agent.folds.session.view import ReadFile
+from tui_agent.folds.session.state_view import ReadFile
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.workspace.local.nofollow_open import OpenFolder, has_openat2, open_folder_by_folder
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.stubs.rows import rows
 from tui_agent.policy.decision.policy import RulePolicy
-from tui_agent.policy.places.paths import Guards, Place, may_hold_secrets
+from tui_agent.policy.places.path_places import Guards, Place, may_hold_secrets
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import ReadEffect, WriteEffect
 from tui_agent.protocol.settings import POLICIES, PolicyName

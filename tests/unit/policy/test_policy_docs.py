@@ -7,9 +7,9 @@ from typing import get_args
 import pytest
 
 from tests.stubs.rows import rows
-from tui_agent.policy.catalog import model as catalog_model
+from tui_agent.policy.catalog import catalog_schema
 from tui_agent.policy.catalog.catalog import Catalog, Layer
-from tui_agent.policy.catalog.model import Option, Program
+from tui_agent.policy.catalog.catalog_schema import Option, Program
 from tui_agent.policy.decision.classes import CLASSES
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.decision.rule_file import load_rules
@@ -146,8 +146,8 @@ def test_a_projects_table_only_adds_effects() -> None:
 def test_every_key_effect_and_meaning_of_a_table_is_listed() -> None:
     listed = set(re.findall(r"`([^`]+)`", KEYS + TABLES.partition("## Effects")[2]))
     keys = {*Program.model_fields, *Option.model_fields}
-    effects = {effect.value for effect in catalog_model.Effect}
-    assert keys | effects | set(get_args(catalog_model.Meaning)) <= listed
+    effects = {effect.value for effect in catalog_schema.Effect}
+    assert keys | effects | set(get_args(catalog_schema.Meaning)) <= listed
 
 
 def test_deny_rules_mean_what_their_table_lists() -> None:

@@ -27,12 +27,12 @@ from tui_agent.protocol.commands import (
 )
 from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
-from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import CommandRejected, SessionStarted, SettingsChanged
+from tui_agent.protocol.events.slash_command import CommandRan
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, TurnStarted, UserMessageReceived

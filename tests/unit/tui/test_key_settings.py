@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from textual.events import Key
 
 from tests.stubs.rows import rows
-from tui_agent.tui.actions import ACTIONS, BY_NAME, LEAVE_ACTIONS
+from tui_agent.tui.keys_and_commands import ACTIONS, BY_NAME, LEAVE_ACTIONS
 from tui_agent.tui.terminal.keyboard import Keyboard
 from tui_agent.tui.widgets.key_settings import (
     EVERYWHERE,

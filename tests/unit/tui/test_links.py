@@ -6,7 +6,7 @@ from tests.unit.tui.test_context_pane import LOOKS
 from tui_agent.tui.links import address_of
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
-from tui_agent.tui.transcript.output import output_lines, show_addresses
+from tui_agent.tui.transcript.output_rows import output_lines, show_addresses
 from tui_agent.tui.transcript.style import Look
 
 LOOK = Look(LOOKS.palette, LOOKS.symbols, 120)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.tui.actions import ACTIONS
 from tui_agent.tui.controller.drafts import DraftFile
+from tui_agent.tui.keys_and_commands import ACTIONS
 from tui_agent.tui.prompt.attachments import Chips
 from tui_agent.tui.prompt.completion import (
     Token,

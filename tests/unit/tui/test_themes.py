@@ -14,7 +14,7 @@ from tui_agent.config.paths import find_paths
 from tui_agent.errors import ConfigError
 from tui_agent.tui.theme import theme
 from tui_agent.tui.theme.first_look import theme_folders
-from tui_agent.tui.theme.symbols import ASCII, UNICODE, choose_symbols
+from tui_agent.tui.theme.glyphs import ASCII, UNICODE, choose_symbols
 from tui_agent.tui.theme.theme import Palette
 
 
@@ -203,7 +203,7 @@ def test_symbols_follow_the_terminal(wanted: str, environ: dict[str, str], expec
 
 
 def test_the_c_locale_is_told_apart_from_what_python_makes_of_it() -> None:
-    said = "import os; from tui_agent.tui.theme.symbols import choose_symbols; print(choose_symbols('auto', os.environ).name)"
+    said = "import os; from tui_agent.tui.theme.glyphs import choose_symbols; print(choose_symbols('auto', os.environ).name)"
     for locale, expected in (("C", "ascii"), ("C.UTF-8", "unicode")):
         environ = {"PATH": os.environ["PATH"], "TERM": "xterm", "LANG": locale}
         done = subprocess.run(

@@ -18,10 +18,10 @@ from typing import Literal, NamedTuple
 import anyio
 
 from tui_agent import __version__
-from tui_agent.cli.console.options import add_flag, add_groups, add_option, session_options
 from tui_agent.cli.console.output import say, say_json_lines, terminal_width
+from tui_agent.cli.console.shared_options import add_flag, add_groups, add_option, session_options
 from tui_agent.cli.console.theme_names import require_theme
-from tui_agent.cli.doctor import startup as doctor_startup
+from tui_agent.cli.doctor import python_startup_files
 from tui_agent.config.extensions.claude_hooks import load_claude_hooks
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.project.repository import find_repository
@@ -113,7 +113,7 @@ def run_checks(options: SessionOptions) -> Iterator[tuple[str, CheckResult]]:
     yield "git", check_program("git", "Checkpoints and git tools need git.")
     yield "rg", check_program("rg", "Searching is slower without ripgrep.")
     yield "installation", check_installation()
-    yield "startup", startup(doctor_startup.package_folders())
+    yield "startup", startup(python_startup_files.package_folders())
     try:
         base = load_startup_context(options)
     except TuiAgentError as error:
@@ -183,11 +183,11 @@ def check_installation() -> CheckResult:
 
 def startup(folders: Iterable[Path]) -> CheckResult:
     """Report files that run at every start of Python but belong to no installed package."""
-    files = doctor_startup.find_foreign_files(folders)
+    files = python_startup_files.find_foreign_files(folders)
     if not files:
         return ok("only installed packages run code when Python starts.")
     report = bad if any(file.runs for file in files) else note
-    return report(*doctor_startup.describe_foreign_files(files))
+    return report(*python_startup_files.describe_foreign_files(files))
 
 
 def sessions(base: StartupContext) -> CheckResult:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.cli.console.options import RECORDING_HELP, Parser, Verbs, add_option, load_context
 from tui_agent.cli.console.output import say, say_json, say_result, table, warn
+from tui_agent.cli.console.shared_options import RECORDING_HELP, Parser, Verbs, add_option, load_context
 from tui_agent.cli.evals.commits import add_commits_verb
 from tui_agent.cli.evals.report import add_report_verb
 from tui_agent.cli.evals.suite_run import EXAMPLES, add_suite_verbs

@@ -7,8 +7,8 @@ from pathlib import Path
 import anyio
 
 from tui_agent.cli.console.exit_codes import Exit
-from tui_agent.cli.console.options import RECORDING_HELP, Verbs, add_option, load_context
 from tui_agent.cli.console.output import escape_control, say, say_json, table, warn
+from tui_agent.cli.console.shared_options import RECORDING_HELP, Verbs, add_option, load_context
 from tui_agent.errors import UsageError
 from tui_agent.evals.cases.case import Case
 from tui_agent.evals.checks.commit_checks import CheckedCommit, check_recorded_commits, find_evaluated_case

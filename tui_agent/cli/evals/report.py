@@ -9,8 +9,8 @@ from typing import Final
 from pydantic import ValidationError
 
 from tui_agent.cli.console.exit_codes import Exit
-from tui_agent.cli.console.options import Verbs, add_option
 from tui_agent.cli.console.output import say, say_json, say_text, table, warn
+from tui_agent.cli.console.shared_options import Verbs, add_option
 from tui_agent.errors import ConfigError, UsageError
 from tui_agent.evals.report.arm_comparison import Baseline, make_baseline
 from tui_agent.evals.report.report import Report, build_report

@@ -14,7 +14,8 @@ from typing import get_args
 import anyio
 
 from tui_agent.cli.console.exit_codes import Exit
-from tui_agent.cli.console.options import (
+from tui_agent.cli.console.output import say, warn
+from tui_agent.cli.console.shared_options import (
     EFFORTS,
     POLICIES,
     Verbs,
@@ -24,7 +25,6 @@ from tui_agent.cli.console.options import (
     add_option,
     count,
 )
-from tui_agent.cli.console.output import say, warn
 from tui_agent.cli.evals.report import print_sections
 from tui_agent.cli.evals.run_progress import Progress, start_detached
 from tui_agent.cli.run.command import warn_of_cost

@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 import anyio
 
 from tui_agent.cli.checkout_part import report_checkout, resolve_folder
-from tui_agent.cli.console.options import RECORDING_HELP, Verbs, add_option, load_context
 from tui_agent.cli.console.output import (
     escape_control,
     say,
@@ -22,6 +21,7 @@ from tui_agent.cli.console.output import (
     terminal_width,
     warn,
 )
+from tui_agent.cli.console.shared_options import RECORDING_HELP, Verbs, add_option, load_context
 from tui_agent.config.paths import is_session_stored
 from tui_agent.errors import UsageError
 from tui_agent.export.archive.bundle import checkout_from_bundle, checkout_part

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from keyword import iskeyword
 from pathlib import Path
 
-from tui_agent.cli.console.options import Parser, Verbs, add_option, load_context
 from tui_agent.cli.console.output import say, say_json, say_result, table
+from tui_agent.cli.console.shared_options import Parser, Verbs, add_option, load_context
 from tui_agent.cli.plugins.templates import KINDS, describe_new_plugin, plugin_files
 from tui_agent.cli.plugins.trial import (
     check_mcp_server,
@@ -24,7 +24,7 @@ from tui_agent.plugin_host.discover import FoundPlugin, discover, is_valid_name
 from tui_agent.plugin_host.load_records import LoadRecords
 from tui_agent.plugin_host.places import plugin_places
 from tui_agent.plugin_host.plugin_check import NAME_TAKEN, bundled_names, check_plugin, taken_names
-from tui_agent.tui.actions import TYPED
+from tui_agent.tui.keys_and_commands import TYPED
 from tui_agent.wiring.plugins import load_records_folder, plugin_host
 
 EXAMPLES = """\

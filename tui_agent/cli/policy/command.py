@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tui_agent.cli.console.exit_codes import Exit
-from tui_agent.cli.console.options import POLICIES, Parser, Verbs, add_flag, add_option, load_context
 from tui_agent.cli.console.output import dim, escape_control, say, say_json, say_json_lines, say_result
+from tui_agent.cli.console.shared_options import POLICIES, Parser, Verbs, add_flag, add_option, load_context
 from tui_agent.cli.policy import rule_trial
 from tui_agent.cli.policy.rule_trial import OPTION_GROUPS, load_program_tables
 from tui_agent.engine.tools.judged_call import find_named_deletions

@@ -11,8 +11,8 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
-from tui_agent.cli.console.options import POLICIES, Verbs, add_flag, add_option, load_context
 from tui_agent.cli.console.output import dim, escape_control, say, say_json, shorten, terminal_width, warn
+from tui_agent.cli.console.shared_options import POLICIES, Verbs, add_flag, add_option, load_context
 from tui_agent.errors import SessionVersionError, UsageError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.catalog import Catalog

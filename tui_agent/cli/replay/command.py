@@ -15,12 +15,19 @@ from pydantic_core import to_jsonable_python
 
 from tui_agent.cli.app import require_terminal
 from tui_agent.cli.console.exit_codes import Exit
-from tui_agent.cli.console.options import GROUPS, RECORDING_HELP, add_flag, add_option, amount, load_context
 from tui_agent.cli.console.output import escape_control, say, say_json, shorten
+from tui_agent.cli.console.shared_options import (
+    GROUPS,
+    RECORDING_HELP,
+    add_flag,
+    add_option,
+    amount,
+    load_context,
+)
 from tui_agent.errors import UsageError
 from tui_agent.folds.comparison.net_changes import LineCounter
 from tui_agent.folds.replay_cursor import views_at
-from tui_agent.folds.session.view import state_to_json
+from tui_agent.folds.session.state_view import state_to_json
 from tui_agent.folds.views import Views
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Record

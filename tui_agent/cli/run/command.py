@@ -20,10 +20,17 @@ from typing import TextIO, TypeVar
 import anyio
 
 from tui_agent.cli.console.exit_codes import turn_exit_status
-from tui_agent.cli.console.options import EVERYTHING, add_flag, add_groups, add_option, count, session_options
 from tui_agent.cli.console.output import plain_json, say, warn
+from tui_agent.cli.console.shared_options import (
+    EVERYTHING,
+    add_flag,
+    add_groups,
+    add_option,
+    count,
+    session_options,
+)
 from tui_agent.cli.run.headless import failure_line, interrupt_on_signal, read_prompt, result_lines
-from tui_agent.cli.run.parts import PartStream, Progress
+from tui_agent.cli.run.part_printer import PartStream, Progress
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
 from tui_agent.folds.text.labels import (

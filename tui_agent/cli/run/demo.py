@@ -10,8 +10,8 @@ from importlib import import_module
 from pathlib import Path
 
 from tui_agent.cli.app import open_app, require_terminal
-from tui_agent.cli.console.options import add_flag, add_groups, session_options
 from tui_agent.cli.console.output import say, say_json_lines, table
+from tui_agent.cli.console.shared_options import add_flag, add_groups, session_options
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, UsageError
 from tui_agent.fast_dataclass import dataclass

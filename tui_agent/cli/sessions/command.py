@@ -3,15 +3,6 @@
 import argparse
 from collections.abc import Sequence
 
-from tui_agent.cli.console.options import (
-    RECORDING_HELP,
-    SESSION_HELP,
-    Parser,
-    Verbs,
-    add_flag,
-    add_option,
-    load_context,
-)
 from tui_agent.cli.console.output import (
     dim,
     escape_control,
@@ -25,13 +16,22 @@ from tui_agent.cli.console.output import (
     terminal_width,
     warn,
 )
-from tui_agent.cli.sessions import export, fork, maintenance, preview, revert, search, tree
+from tui_agent.cli.console.shared_options import (
+    RECORDING_HELP,
+    SESSION_HELP,
+    Parser,
+    Verbs,
+    add_flag,
+    add_option,
+    load_context,
+)
+from tui_agent.cli.sessions import cleanup, export, fork, preview, revert, search, tree
 from tui_agent.errors import UsageError
 from tui_agent.folds.actions import Error, HistoryEntry, list_history
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.session.branch_tree import fork_name
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.session.view import state_to_json
+from tui_agent.folds.session.state_view import state_to_json
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import SessionTitled
@@ -79,7 +79,7 @@ def configure(parser: Parser) -> None:
     rename = verbs.add("rename", rename_session, "give a session a name", examples=RENAME_EXAMPLES)
     rename.add_argument("id", metavar="ID", help=SESSION_HELP)
     rename.add_argument("title", metavar="NAME", nargs="+", help="the name")
-    for module in (maintenance, export):
+    for module in (cleanup, export):
         module.add_verbs(verbs)
 
 

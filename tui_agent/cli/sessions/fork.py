@@ -16,7 +16,8 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.cli.compare import compare_named, show
-from tui_agent.cli.console.options import (
+from tui_agent.cli.console.output import say, say_json
+from tui_agent.cli.console.shared_options import (
     CONTEXT_MODES,
     SESSION_HELP,
     Verbs,
@@ -26,7 +27,6 @@ from tui_agent.cli.console.options import (
     load_context,
     session_options,
 )
-from tui_agent.cli.console.output import say, say_json
 from tui_agent.config.project.repository import find_repository
 from tui_agent.engine.input.command_checks import check_can_continue
 from tui_agent.errors import UsageError
@@ -35,7 +35,7 @@ from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.text.labels import fork_changes
-from tui_agent.policy.places.paths import OWN_WORKSPACE
+from tui_agent.policy.places.path_places import OWN_WORKSPACE
 from tui_agent.protocol.base import SessionId
 from tui_agent.protocol.events.session import ForkChange, WorkspaceKind
 from tui_agent.session.fork import ForkStart, describe_left_out, find_files_at, find_fork_start, write_files

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tui_agent.cli.console.options import SESSION_HELP, Verbs, load_context
 from tui_agent.cli.console.output import say, say_json
+from tui_agent.cli.console.shared_options import SESSION_HELP, Verbs, load_context
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.comparison.net_changes import LineCounter
@@ -17,8 +17,8 @@ from tui_agent.folds.context.meter import ContextMeter
 from tui_agent.folds.session.branch_tree import MAIN_BRANCH, branch_tree, fork_name
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.session.todo import Todo
-from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.protocol.base import MAIN_AGENT, text_preview
 from tui_agent.protocol.envelope import Envelope, Record

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, TypeVar
 import anyio
 
 from tui_agent.cli.console.exit_codes import Exit
-from tui_agent.cli.console.options import (
+from tui_agent.cli.console.output import say, say_json, say_json_lines, table, warn
+from tui_agent.cli.console.shared_options import (
     SESSION_HELP,
     Verbs,
     add_flag,
@@ -26,7 +27,6 @@ from tui_agent.cli.console.options import (
     load_context,
     session_options,
 )
-from tui_agent.cli.console.output import say, say_json, say_json_lines, table, warn
 from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import fold
@@ -315,7 +315,7 @@ def _workspace_paths(paths: Sequence[str], folder: Path) -> tuple[str, ...]:
 
 def _preview(arguments: argparse.Namespace, session: str, base: StartupContext) -> None:
     """Print what a revert would do to each file, without opening the session."""
-    planning = import_module("tui_agent.session.revert_plan")
+    planning = import_module("tui_agent.session.revert_preview")
     limits = read_limits(base.config.checkpoints)
     read_others = partial(find_changes_by_others, base.store, session)
     plan: CheckpointPlanned = anyio.run(

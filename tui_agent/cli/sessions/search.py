@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 
 from tui_agent.cli.console.exit_codes import Exit
-from tui_agent.cli.console.options import Verbs, add_flag, add_option, count, load_context
 from tui_agent.cli.console.output import (
     dim,
     escape_control,
@@ -21,6 +20,7 @@ from tui_agent.cli.console.output import (
     terminal_width,
     warn,
 )
+from tui_agent.cli.console.shared_options import Verbs, add_flag, add_option, count, load_context
 from tui_agent.errors import StoreError
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.store.session_search import SearchHit

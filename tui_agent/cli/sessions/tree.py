@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from tui_agent.cli.console.options import SESSION_HELP, Verbs, load_context
 from tui_agent.cli.console.output import dim, escape_control, say, say_json, shorten, terminal_width
+from tui_agent.cli.console.shared_options import SESSION_HELP, Verbs, load_context
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branch_tree import (
     MAIN_BRANCH,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import anyio
 
 from tui_agent.cli.console.exit_codes import Exit
-from tui_agent.cli.console.options import POLICIES, Parser, Verbs, add_option, session_options
 from tui_agent.cli.console.output import escape_control, say, say_json, shorten, table, warn
+from tui_agent.cli.console.shared_options import POLICIES, Parser, Verbs, add_option, session_options
 from tui_agent.cli.run.command import warn_of_cost
 from tui_agent.config.paths import find_paths
 from tui_agent.errors import UsageError

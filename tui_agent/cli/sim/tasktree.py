@@ -7,8 +7,8 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.cli.console.options import Parser, add_groups, add_option, session_options
 from tui_agent.cli.console.output import say_text
+from tui_agent.cli.console.shared_options import Parser, add_groups, add_option, session_options
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError, UsageError
 from tui_agent.simulation.mode_settings import load_orchestrated

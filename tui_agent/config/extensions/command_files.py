@@ -17,9 +17,9 @@ from tui_agent.config.project.project_files import ProjectFiles
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.session.view import SessionStateView
-from tui_agent.ports.command import CommandAnswer
-from tui_agent.protocol.events.command import OfferedCommand
+from tui_agent.folds.session.state_view import SessionStateView
+from tui_agent.ports.slash_command import CommandAnswer
+from tui_agent.protocol.events.slash_command import OfferedCommand
 from tui_agent.units import format_number
 
 PLACE: Final = re.compile(r"\$(ARGUMENTS|[1-9])")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tui_agent.context.repomap.file_list import Entry
-from tui_agent.context.repomap.views import Symbol
+from tui_agent.context.repomap.map_results import Symbol
 
 VERSION = 8
 """Version of the tables and of the rules for splitting words."""

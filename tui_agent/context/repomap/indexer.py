@@ -18,10 +18,10 @@ from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.graph import may_change_graph
 from tui_agent.context.repomap.index_db import IndexedFile, IndexFile
 from tui_agent.context.repomap.languages import KNOWN, Languages
+from tui_agent.context.repomap.map_results import Symbol
 from tui_agent.context.repomap.redacted_text import PLAIN, Cleaner
 from tui_agent.context.repomap.symbols import symbols_of
 from tui_agent.context.repomap.texts import read
-from tui_agent.context.repomap.views import Symbol
 from tui_agent.folds.text.word_forms import MAX_WORD_CHARS, find_words, split_identifier
 
 BATCH = 200

@@ -21,6 +21,7 @@ from tui_agent.context.repomap.line_scores import (
     prefer_line,
     prefer_names,
 )
+from tui_agent.context.repomap.map_results import MapView, RankedFile, Symbol
 from tui_agent.context.repomap.named_files import Alike, find_named_files
 from tui_agent.context.repomap.open_index import Snapshot
 from tui_agent.context.repomap.path_kinds import (
@@ -36,7 +37,6 @@ from tui_agent.context.repomap.redacted_text import Cleaner
 from tui_agent.context.repomap.rendering import detailed_files, render_map, room_of, symbols_at, tokens_of
 from tui_agent.context.repomap.symbols import symbols_of
 from tui_agent.context.repomap.texts import Text, TextCache, read
-from tui_agent.context.repomap.views import MapView, RankedFile, Symbol
 from tui_agent.errors import EnvironmentFault
 
 T = TypeVar("T")

@@ -16,8 +16,8 @@ from pathlib import Path
 from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.graph import unpack_edges, write_graph
 from tui_agent.context.repomap.index_db import IndexFile, KnownFile, SimilarCommit, open_index, remove
+from tui_agent.context.repomap.map_results import Symbol
 from tui_agent.context.repomap.path_kinds import group_by_first_name
-from tui_agent.context.repomap.views import Symbol
 
 PATH, NAMES, BODY = 4.0, 3.0, 1.0
 """Weights of a question's word in a file's path, in its defined names, and in its text."""

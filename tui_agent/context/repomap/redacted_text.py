@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol
 
-from tui_agent.context.repomap.views import Symbol
+from tui_agent.context.repomap.map_results import Symbol
 from tui_agent.ports.redaction import RedactionOptions
 
 FREE_TEXT_KINDS = frozenset("heading section id rule test label block stage target".split())  # noqa: SIM905

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, takewhile
 
-from tui_agent.context.repomap.views import RankedFile, Symbol
+from tui_agent.context.repomap.map_results import RankedFile, Symbol
 from tui_agent.protocol.unicode_text import format_count, replace_invisible
 
 MAX_FOLDERS = 12

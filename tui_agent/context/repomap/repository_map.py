@@ -23,13 +23,13 @@ from tui_agent.context.repomap.index_db import index_path
 from tui_agent.context.repomap.indexer import UNSETTLED
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.map_query import Ask, ClosedFlag, rank_by_scan, rank_with_index, view
+from tui_agent.context.repomap.map_results import MapView, Symbol
 from tui_agent.context.repomap.open_index import BROKEN_INDEX_ERRORS, OpenIndex, Snapshot
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.redacted_text import Cleaner
 from tui_agent.context.repomap.symbol_names import Definition, find_named_symbols, search_symbols
 from tui_agent.context.repomap.symbols import symbols_of
 from tui_agent.context.repomap.texts import TextCache, read
-from tui_agent.context.repomap.views import MapView, Symbol
 from tui_agent.errors import EnvironmentFault, os_errors_as
 from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 from tui_agent.config.path_kind import is_test
 from tui_agent.context.repomap.index_db import IndexFile
+from tui_agent.context.repomap.map_results import Symbol
 from tui_agent.context.repomap.named_files import PACKAGE_FILES
-from tui_agent.context.repomap.views import Symbol
 from tui_agent.folds.text.word_forms import STOP_WORDS, split_identifier, stem
 
 

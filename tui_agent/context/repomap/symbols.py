@@ -9,8 +9,8 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, TypeAlias
 
 from tui_agent.context.repomap.languages import KNOWN, Languages, LoadedLanguage, Patterns
+from tui_agent.context.repomap.map_results import Symbol
 from tui_agent.context.repomap.redacted_text import PLAIN, Cleaner
-from tui_agent.context.repomap.views import Symbol
 
 if TYPE_CHECKING:
     from tree_sitter import Tree

@@ -28,7 +28,7 @@ from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.limits import is_budget_exhausted, reached_limit
 from tui_agent.errors import EnvironmentFault, ModelError, StoreError
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.agent import Action, AskModel, CallTools, Finish
 from tui_agent.ports.environment import ExecResult, ExecSpec
 from tui_agent.protocol.base import JsonMap

@@ -11,7 +11,7 @@ from anyio import to_thread
 
 from tui_agent.engine.checkpoints.revert_plan import ReadOtherChanges
 from tui_agent.errors import BlobNotFound
-from tui_agent.folds.session.view import SessionStateView, UncheckpointedChange
+from tui_agent.folds.session.state_view import SessionStateView, UncheckpointedChange
 from tui_agent.ports.checkpoint import Checkpoints, FileDifference, WorkspaceChanges
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol.base import CallId

@@ -23,7 +23,7 @@ from tui_agent.engine.checkpoints.attribution import (
 from tui_agent.engine.checkpoints.revert_plan import ReadOtherChanges
 from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import CheckpointError
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.checkpoint import Baseline, Checkpoints, WorkspaceChanges
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.log import Blobs

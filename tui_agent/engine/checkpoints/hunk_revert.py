@@ -15,7 +15,7 @@ from tui_agent.folds.comparison.hunk_authors import find_shared_hunks
 from tui_agent.folds.comparison.net_changes import diff_contents
 from tui_agent.folds.session.branches import BranchesView, is_on_branch, last_shared, stretches
 from tui_agent.folds.session.changed_files import ChangedFile, unchanged_file
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.text.line_diff import first_line, hunk_sides, revert_hunk, split_hunks
 from tui_agent.folds.text.plain_text import decode_text, encode_text
 from tui_agent.folds.text.redaction_placeholders import PLACEHOLDER_START

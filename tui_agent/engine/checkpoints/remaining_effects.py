@@ -16,7 +16,7 @@ from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import CheckpointError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.changed_files import GeneratedFiles
-from tui_agent.folds.session.view import OpenCall
+from tui_agent.folds.session.state_view import OpenCall
 from tui_agent.ports.checkpoint import Checkpoints, FileDifference, RestoreResult
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol.base import CallId, JobId

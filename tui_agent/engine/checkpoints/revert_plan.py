@@ -13,7 +13,7 @@ from anyio import to_thread
 from tui_agent.engine.checkpoints.hunk_revert import BranchReader, find_reverted_paths
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import last_shared, stretches
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.checkpoint import CHANGED_BY_YOU, Checkpoints, RestoreAction, RestorePlan
 from tui_agent.ports.log import OtherChange
 from tui_agent.protocol.base import CallId, JobId

@@ -41,12 +41,12 @@ from tui_agent.engine.checkpoints.revert_plan import (
 )
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.open_calls import TURN_ENDED_FIRST, close_calls, close_requests
-from tui_agent.engine.settings import record_setting
+from tui_agent.engine.setting_commands import record_setting
 from tui_agent.engine.tools.jobs import JobManager
 from tui_agent.errors import UsageError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import Reason, is_on_branch, last_shared, stretches
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.checkpoint import CHANGED_BY_YOU, Checkpoints, RestorePlan, RestoreResult
 from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, RevertHunk, Undo

@@ -13,7 +13,7 @@ from anyio import to_thread
 
 from tui_agent.context.summary.room import WORK
 from tui_agent.engine.recorder import Recorder
-from tui_agent.folds.session.view import call_digest
+from tui_agent.folds.session.state_view import call_digest
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, ContextReduced, ContextStuck

@@ -43,7 +43,7 @@ from tui_agent.errors import AgentLoopDetected, ContextOverflow
 from tui_agent.folds.context.memory import block_items
 from tui_agent.folds.context.meter import COMPACT_FRACTION, compaction_threshold
 from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW, InferredWindow
-from tui_agent.folds.session.view import COMPACTING_REASON
+from tui_agent.folds.session.state_view import COMPACTING_REASON
 from tui_agent.ports.agent import AskModel
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, JsonMap
 from tui_agent.protocol.events.context import (

@@ -10,7 +10,7 @@ from tui_agent.engine.limits import COMMAND_LINE_CLIENTS
 from tui_agent.engine.mailbox import PendingAnswers
 from tui_agent.errors import CheckpointError, UsageError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.protocol import commands
 from tui_agent.protocol.base import AgentId, Payload
 from tui_agent.protocol.commands import Command

@@ -14,7 +14,7 @@ from tui_agent.engine.components import EngineParts
 from tui_agent.engine.hooks import Hooks, HookVerdict
 from tui_agent.engine.tools.tool_access import denial_reason, resource_denial_reason
 from tui_agent.errors import ConfigError, ToolError, os_errors_as
-from tui_agent.folds.session.view import PROMPT_HOOKS_REASON
+from tui_agent.folds.session.state_view import PROMPT_HOOKS_REASON
 from tui_agent.folds.text.mention_parser import MAX_ALL_MENTIONS_CHARS
 from tui_agent.ports.log import Blobs
 from tui_agent.ports.tool import ResourceContent

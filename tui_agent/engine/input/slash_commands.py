@@ -19,7 +19,7 @@ from tui_agent.engine.tools.tool_access import denial_reason
 from tui_agent.engine.turns.turns import Turns
 from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.text.session_figures import (
     describe_context,
     describe_cost,
@@ -31,12 +31,12 @@ from tui_agent.folds.text.session_figures import (
 )
 from tui_agent.models.normalisation import similar_names
 from tui_agent.plugin_host.offers import OfferedSlashCommand
-from tui_agent.ports.command import ArgumentCompleter, CommandAnswer, SlashCommand
+from tui_agent.ports.slash_command import ArgumentCompleter, CommandAnswer, SlashCommand
 from tui_agent.protocol.app_commands import APP_COMMANDS, NO_OWN_COMMANDS, SHARED_COMMANDS
 from tui_agent.protocol.commands import Command, Compact, Redo, ReloadPlugins, RunCommand, SubmitPrompt, Undo
 from tui_agent.protocol.display import TextBlock
-from tui_agent.protocol.events.command import CommandRan, OfferedCommand
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
+from tui_agent.protocol.events.slash_command import CommandRan, OfferedCommand
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued
 from tui_agent.protocol.mentions import MENTION, REFUSED_MENTIONS
 from tui_agent.protocol.settings import AgentState

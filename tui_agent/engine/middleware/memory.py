@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tui_agent.context.memory import render_memory, start_turn, update_from_result
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.plugin_api import BaseMiddleware, Fragment, ToolCallPart, ToolNext, ToolResult, TurnContext
 from tui_agent.protocol.base import MAIN_AGENT
 from tui_agent.protocol.events.context import MemoryUpdated

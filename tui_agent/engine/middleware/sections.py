@@ -11,7 +11,7 @@ from anyio import to_thread
 
 from tui_agent.context.skills import SkillStore
 from tui_agent.errors import ConfigError
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.plugin_api import BaseMiddleware, Fragment, TurnContext
 from tui_agent.ports.delegate import Role
 from tui_agent.protocol.events.instructions import SkillRecord, SkillsLoaded

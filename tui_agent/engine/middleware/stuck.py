@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from tui_agent.folds.session.view import SessionStateView, call_digest
+from tui_agent.folds.session.state_view import SessionStateView, call_digest
 from tui_agent.plugin_api import BaseMiddleware, TextContent, ToolCallPart, ToolNext, ToolResult
 
 MIN_REPEATS = 3

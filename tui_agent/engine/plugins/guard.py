@@ -12,7 +12,7 @@ from pydantic_core import to_json
 
 from tui_agent.engine.plugins.stop import StopIgnored, stop_in_time, stop_though_shielded
 from tui_agent.errors import PluginError, ToolCrash, TuiAgentError
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.plugin_host.error_text import error_line, unwrap_group
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.tool import (

@@ -10,7 +10,7 @@ from typing import TypeVar
 from tui_agent.engine.plugins.guard import EventCheck, guard_plugin
 from tui_agent.engine.plugins.stop import stop_though_shielded
 from tui_agent.errors import PluginError
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.agent import Action, Agent, AskModel, CallTools, Finish, Reject, SayMessage
 from tui_agent.ports.middleware import Fragment, Middleware, ToolNext, TurnContext
 from tui_agent.ports.model import ModelNext, ModelReply, ModelRequest

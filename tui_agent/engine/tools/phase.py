@@ -27,7 +27,7 @@ from tui_agent.engine.tools.tool_access import explain_refusal
 from tui_agent.engine.tools.tool_runner import CallRunner, summarise_fault
 from tui_agent.errors import EnvironmentFault, StoreError, ToolCrash, ToolError, ToolUnavailable
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.session.view import HOOKS_REASON
+from tui_agent.folds.session.state_view import HOOKS_REASON
 from tui_agent.models.normalisation import tool_name
 from tui_agent.protocol.base import AgentId, text_preview
 from tui_agent.protocol.display import DisplayBlock, TextBlock

@@ -6,7 +6,7 @@ Invariant: no search, mention or instruction file shows a file that the policy d
 from collections.abc import Sequence
 
 from tui_agent.engine.components import EngineParts
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.model import ToolSchema
 from tui_agent.ports.policy import Decision, Policy, PolicyFacts
 from tui_agent.ports.tool import Service

@@ -15,12 +15,12 @@ from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.model.caller import ModelCaller
 from tui_agent.engine.open_calls import close_calls, delegate_end
-from tui_agent.engine.turns.agents import ModelAgent
+from tui_agent.engine.turns.engine_agents import ModelAgent
 from tui_agent.engine.turns.loop import Outcome, TurnLoop
 from tui_agent.errors import ConfigError, StoreError, ToolError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.agents import delegate_chain
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.models.normalisation import canonical_name
 from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.ports.delegate import DelegateEnd, DelegateReport, DelegateTask, Role

@@ -10,8 +10,8 @@ from tui_agent.engine.tools.tool_programs import ProgramKeeper
 from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import ReloadPlugins
 from tui_agent.protocol.display import TextBlock
-from tui_agent.protocol.events.command import CommandRan, CommandsOffered
 from tui_agent.protocol.events.plugin import MCP_OWNER, PluginFailed, PluginLoaded, PluginUnloaded
+from tui_agent.protocol.events.slash_command import CommandRan, CommandsOffered
 from tui_agent.protocol.unicode_text import list_first
 
 MAX_NAMED = 8

@@ -9,8 +9,8 @@ import re
 from typing import Final
 
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.turns.agents import INIT_SOURCE
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.engine.turns.engine_agents import INIT_SOURCE
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.protocol.base import text_preview, text_size
 from tui_agent.protocol.events.session import SessionTitled
 from tui_agent.protocol.events.turn import UserMessageReceived

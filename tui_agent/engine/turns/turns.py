@@ -25,14 +25,14 @@ from tui_agent.engine.tools.judged_call import RestorableFiles
 from tui_agent.engine.tools.phase import ToolPhase
 from tui_agent.engine.tools.tool_programs import Background
 from tui_agent.engine.tools.tool_runner import CallRunner
-from tui_agent.engine.turns.agents import INIT_SOURCE, HandoffAgent, InitAgent, ShellFirstAgent
 from tui_agent.engine.turns.delegates import CallDelegates, DelegateRunner
+from tui_agent.engine.turns.engine_agents import INIT_SOURCE, HandoffAgent, InitAgent, ShellFirstAgent
 from tui_agent.engine.turns.loop import Outcome, TurnLoop
 from tui_agent.engine.turns.plugin_reload import PluginReload
 from tui_agent.engine.turns.session_title import title_from_answer
 from tui_agent.errors import PluginError, StoreError
+from tui_agent.folds.session.state_view import RESTORING_REASON, OpenCall
 from tui_agent.folds.session.unfinished_work import PROGRAM_CLOSED
-from tui_agent.folds.session.view import RESTORING_REASON, OpenCall
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.delegate import Delegates
 from tui_agent.ports.middleware import TurnContext

@@ -26,7 +26,7 @@ from tui_agent.evals.frozen.frozen_session import (
 from tui_agent.export.archive.bundle import checkout_part, find_checkpoint_stores, open_store
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.comparison.divergence import Turn, split_turns
-from tui_agent.models.replay import RecordedAnswers, answers_format, read_recording, recorded_answers
+from tui_agent.models.replay_model import RecordedAnswers, answers_format, read_recording, recorded_answers
 from tui_agent.ports.log import BlobReader
 from tui_agent.protocol.base import COMPACTION_AGENT, MAIN_AGENT, Payload
 from tui_agent.protocol.envelope import Envelope, find_payload

@@ -10,8 +10,8 @@ from tui_agent import __version__
 from tui_agent.export.export_content import ExportContent
 from tui_agent.export.export_labels import header_rows
 from tui_agent.export.html.blocks import line_counts_html
+from tui_agent.export.html.entry_rows import Row, build_rows
 from tui_agent.export.html.markup import SafeHtml, element, join
-from tui_agent.export.html.rows import Row, build_rows
 from tui_agent.folds.transcript.entries import TurnEntry, UserEntry
 from tui_agent.protocol.unicode_text import clip_line, format_count
 from tui_agent.units import format_cost, format_duration, format_milliseconds, format_number

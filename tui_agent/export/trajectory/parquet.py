@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from tui_agent.config.settings.extras import load_package
 from tui_agent.errors import StoreFull, UsageError
-from tui_agent.export.trajectory.records import AgentTrace, RunRecord
-from tui_agent.export.trajectory.rows import (
+from tui_agent.export.trajectory.parquet_rows import (
     PART_COLUMNS,
     RUN_COLUMNS,
     SCHEMA_VERSION,
@@ -23,6 +22,7 @@ from tui_agent.export.trajectory.rows import (
     run_to_row,
     to_json_lines,
 )
+from tui_agent.export.trajectory.records import AgentTrace, RunRecord
 from tui_agent.folds.session.branches import Stretch
 
 TEMPORARY_PREFIX: Final = ".writing-"

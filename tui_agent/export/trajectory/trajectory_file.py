@@ -28,8 +28,8 @@ from tui_agent.export.trajectory.parquet import (
     temporary_folder,
     translate_write_errors,
 )
+from tui_agent.export.trajectory.parquet_rows import part_to_row, row_to_run, to_json_lines
 from tui_agent.export.trajectory.records import AgentTrace
-from tui_agent.export.trajectory.rows import part_to_row, row_to_run, to_json_lines
 from tui_agent.ports.log import Follower
 from tui_agent.protocol.envelope import Record, find_payload, known_events
 from tui_agent.protocol.events.turn import TurnFinished

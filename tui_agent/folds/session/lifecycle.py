@@ -8,10 +8,9 @@ from tui_agent.folds.context.memory import apply_file_change, apply_update
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.agents import delegate_chain
 from tui_agent.folds.session.state import Draft
-from tui_agent.folds.session.view import ReadFile, UncheckpointedChange
+from tui_agent.folds.session.state_view import ReadFile, UncheckpointedChange
 from tui_agent.protocol.base import MAIN_AGENT, text_preview
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.command import CommandsOffered
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextRestored,
@@ -37,6 +36,7 @@ from tui_agent.protocol.events.session import (
     SettingsChanged,
     WorkspaceMoved,
 )
+from tui_agent.protocol.events.slash_command import CommandsOffered
 from tui_agent.protocol.settings import BudgetUse, SessionSettings
 
 LIFECYCLE_HANDLERS: Handlers[Draft] = Handlers()

@@ -6,16 +6,16 @@ from typing import Literal
 
 from tui_agent.folds.context.instructions import AgentInstructions
 from tui_agent.folds.session.agents import DelegateState
-from tui_agent.folds.session.view import OpenCall, ReadFile, UncheckpointedChange, own_subtask
+from tui_agent.folds.session.state_view import OpenCall, ReadFile, UncheckpointedChange, own_subtask
 from tui_agent.folds.usage_totals import NO_USAGE, UsageTotals
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JobId, JsonMap, RequestId, RunId
-from tui_agent.protocol.events.command import OfferedCommand
 from tui_agent.protocol.events.instructions import SkillRecord
 from tui_agent.protocol.events.job import JobStarted
 from tui_agent.protocol.events.model import ModelFailed, ModelResponded
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import ForkChange
+from tui_agent.protocol.events.slash_command import OfferedCommand
 from tui_agent.protocol.events.todo import TodoItem
 from tui_agent.protocol.events.turn import (
     QuestionAsked,

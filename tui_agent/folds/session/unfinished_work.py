@@ -5,7 +5,7 @@ Invariant: the next run records equal events in the log (`engine/open_calls.py`,
 
 from typing import Final
 
-from tui_agent.folds.session.view import OpenCall, SessionStateView
+from tui_agent.folds.session.state_view import OpenCall, SessionStateView
 from tui_agent.protocol.events.tool import ToolFinished, ToolStatus
 from tui_agent.protocol.events.turn import TurnFinished, UserShellFinished
 

@@ -6,7 +6,7 @@ Invariant: the same figure has the same text in every client. A value that was n
 from typing import Final
 
 from tui_agent.folds.context.meter import ContextMeterView
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.trace.metrics import MetricsView
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.protocol.unicode_text import format_count

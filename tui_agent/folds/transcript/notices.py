@@ -25,7 +25,6 @@ from tui_agent.folds.transcript.streamed_entries import OUTPUT_TAIL_CHARS
 from tui_agent.protocol.base import CallId, text_preview
 from tui_agent.protocol.display import TerminalBlock, TextBlock
 from tui_agent.protocol.envelope import Envelope, UnknownEvent
-from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.hook import HOOK_STOPPED, REFUSED_MESSAGE, HookRan
 from tui_agent.protocol.events.job import JobFinished, JobStarted, JobStopper
@@ -44,6 +43,7 @@ from tui_agent.protocol.events.session import (
     SettingsChanged,
     WorkspaceMoved,
 )
+from tui_agent.protocol.events.slash_command import CommandRan
 from tui_agent.protocol.events.turn import ShellEnd, UserShellFinished, UserShellProgress, UserShellStarted
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_bytes, format_cost, format_milliseconds, format_time_limit, format_tokens

@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.session.view import SessionStateView
-from tui_agent.ports.command import CommandAnswer
-from tui_agent.protocol.events.command import OfferedCommand
+from tui_agent.folds.session.state_view import SessionStateView
+from tui_agent.ports.slash_command import CommandAnswer
+from tui_agent.protocol.events.slash_command import OfferedCommand
 
 GetPrompt: TypeAlias = Callable[[str, Mapping[str, str]], Awaitable[str]]
 """Function that returns the text of a server's prompt. Its arguments are the prompt's name and arguments."""

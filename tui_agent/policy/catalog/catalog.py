@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias, get_args
 from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.catalog_entry import Entry, Table, TableFault, make_entry, place_of, validate
-from tui_agent.policy.catalog.model import Effect, meaning_of
+from tui_agent.policy.catalog.catalog_schema import Effect, meaning_of
 from tui_agent.policy.catalog.variable_lists import load_variables
 from tui_agent.policy.toml_text import parse_toml
 

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
 
-from tui_agent.policy.catalog.model import Option, Program
+from tui_agent.policy.catalog.catalog_schema import Option, Program
 
 Table: TypeAlias = Mapping[str, Any]
 """The TOML table of a program, not yet validated."""

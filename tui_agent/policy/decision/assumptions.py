@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.catalog.catalog_schema import Effect
 from tui_agent.policy.decision.line_uses import from_workspace
 from tui_agent.policy.decision.path_patterns import matches_path
 from tui_agent.policy.interpreter.command_report import CommandReport, Doubt, FileUse, LineReport
-from tui_agent.policy.places.paths import lexical_place, place
+from tui_agent.policy.places.path_places import lexical_place, place
 from tui_agent.policy.places.pattern_overlap import paths_overlap, split_pattern
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import RunEffect

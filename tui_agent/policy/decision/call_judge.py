@@ -17,7 +17,7 @@ from tui_agent.policy.decision.rule_index import (
     stopping_judgement,
 )
 from tui_agent.policy.interpreter.command_report import FileUse, LineReport
-from tui_agent.policy.places.paths import Guards, place
+from tui_agent.policy.places.path_places import Guards, place
 from tui_agent.policy.rules.grammar import BINDING, bound_name
 from tui_agent.policy.rules.hosts import is_private_host, read_host
 from tui_agent.ports.policy import PolicyFacts

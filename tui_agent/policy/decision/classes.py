@@ -5,7 +5,7 @@ Invariant: a class depends only on effects, doubts and facts about the workspace
 
 from collections.abc import Iterable, Sequence
 
-from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.catalog.catalog_schema import Effect
 from tui_agent.policy.decision.escalations import is_workspace_program, runs_configured_programs
 from tui_agent.policy.decision.line_uses import Lines
 from tui_agent.policy.interpreter.command_report import CommandReport

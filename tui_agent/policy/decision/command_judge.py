@@ -12,7 +12,7 @@ from itertools import chain
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.bash.tree_check import parse_tree
-from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.catalog.catalog_schema import Effect
 from tui_agent.policy.decision.command_rules import Words, allows, judgements_against, words_of
 from tui_agent.policy.decision.escalations import escalate
 from tui_agent.policy.decision.file_judge import RESTORABLE, FileJudge, is_single_deletion
@@ -30,7 +30,7 @@ from tui_agent.policy.decision.unconfined_commands import (
 )
 from tui_agent.policy.decision.word_lists import words_for
 from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, FileUse, LineReport
-from tui_agent.policy.places.paths import place
+from tui_agent.policy.places.path_places import place
 from tui_agent.policy.rules.grammar import Rule, begins_with, fits_words
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import RunEffect

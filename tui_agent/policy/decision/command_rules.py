@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 
 from tui_agent.policy.bash.loose_reading import loose_commands
-from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.catalog.catalog_schema import Effect
 from tui_agent.policy.decision.judgement import Judgement
 from tui_agent.policy.decision.rule_index import RuleIndex, rule_judgement
 from tui_agent.policy.decision.word_lists import word_list

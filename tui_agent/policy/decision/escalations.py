@@ -14,7 +14,7 @@ from tui_agent.policy.decision.line_uses import Uses
 from tui_agent.policy.decision.path_patterns import matches_path, may_choose, means_name
 from tui_agent.policy.decision.repository_contents import reads_commits, shows_repository
 from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, FileUse
-from tui_agent.policy.places.paths import place
+from tui_agent.policy.places.path_places import place
 from tui_agent.ports.environment import SecretFile, WorkspaceLink
 from tui_agent.ports.policy import PolicyFacts
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, filterfalse
 
-from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.catalog.catalog_schema import Effect
 from tui_agent.policy.decision import classes
 from tui_agent.policy.decision.escalations import is_workspace_program, runs_configured_programs
 from tui_agent.policy.decision.judgement import Judgement, strongest_judgement

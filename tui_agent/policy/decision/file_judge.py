@@ -18,7 +18,7 @@ from tui_agent.policy.decision.rule_index import (
     stopping_judgement,
 )
 from tui_agent.policy.interpreter.command_report import Certainty, FileAction, FileUse
-from tui_agent.policy.places.paths import Guards, Place, place
+from tui_agent.policy.places.path_places import Guards, Place, place
 from tui_agent.policy.rules.grammar import RuleKind, Verdict
 from tui_agent.ports.policy import PolicyFacts
 

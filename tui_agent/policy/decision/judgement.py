@@ -6,7 +6,7 @@ Invariant: deny wins over ask, and ask over allow, whatever the order of the jud
 from collections.abc import Sequence
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.catalog.catalog_schema import Effect
 from tui_agent.policy.rules.grammar import Verdict
 
 _RANK: dict[Verdict, int] = {"deny": 0, "ask": 1, "allow": 2}

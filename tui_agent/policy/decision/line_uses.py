@@ -13,7 +13,7 @@ from typing import TypeAlias
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, FileUse, LineReport
 from tui_agent.policy.interpreter.shell_state import tidy_path
-from tui_agent.policy.places.paths import place
+from tui_agent.policy.places.path_places import place
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import RunEffect
 

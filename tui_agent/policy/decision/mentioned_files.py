@@ -14,7 +14,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.catalog.catalog_schema import Effect
 from tui_agent.policy.decision.file_judge import GUARDED, SECRETS_RISK, FileJudge
 from tui_agent.policy.decision.judgement import Judgement
 from tui_agent.policy.decision.line_uses import Uses, paths_from
@@ -24,7 +24,7 @@ from tui_agent.policy.decision.unconfined_commands import has_open_doubt
 from tui_agent.policy.decision.word_lists import word_list
 from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, FileUse, Value
 from tui_agent.policy.interpreter.git_words import left_out_path
-from tui_agent.policy.places.paths import Place, place
+from tui_agent.policy.places.path_places import Place, place
 from tui_agent.policy.rules.grammar import RuleKind
 from tui_agent.ports.policy import PolicyFacts
 

@@ -32,7 +32,7 @@ from tui_agent.policy.decision.unconfined_commands import (
 )
 from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, FileUse, LineReport
 from tui_agent.policy.interpreter.line import read_line
-from tui_agent.policy.places.paths import Guards
+from tui_agent.policy.places.path_places import Guards
 from tui_agent.policy.rules.grammar import Rule, parse_rule
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Effect, NetworkEffect, ReadEffect, RunEffect, WriteEffect

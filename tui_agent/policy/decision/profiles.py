@@ -6,7 +6,7 @@ Invariant: profiles are a table, and no code checks the name of a profile.
 from dataclasses import replace
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.catalog.catalog_schema import Effect
 from tui_agent.policy.rules.grammar import Verdict
 from tui_agent.protocol.settings import PolicyName
 

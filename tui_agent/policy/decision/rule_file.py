@@ -25,7 +25,7 @@ from tui_agent.policy.decision.command_rules import allows, judgements_against
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.decision.rule_index import RuleIndex
 from tui_agent.policy.interpreter.line import read_line
-from tui_agent.policy.places.paths import place
+from tui_agent.policy.places.path_places import place
 from tui_agent.policy.rules.grammar import VERDICTS, Rule, fits_host, fits_path, fits_tool, parse_rule
 from tui_agent.policy.toml_text import parse_toml
 from tui_agent.ports.policy import PolicyFacts

@@ -11,7 +11,7 @@ from typing import Final
 
 from tui_agent.errors import ConfigError
 from tui_agent.policy.decision.judgement import Judgement
-from tui_agent.policy.places.paths import Place, lexical_place
+from tui_agent.policy.places.path_places import Place, lexical_place
 from tui_agent.policy.places.pattern_overlap import paths_overlap, split_pattern
 from tui_agent.policy.rules import grammar
 from tui_agent.policy.rules.grammar import Rule, RuleKind

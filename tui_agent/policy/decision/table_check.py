@@ -13,7 +13,7 @@ from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.catalog import Catalog, Layer, keys_of, read_tables
 from tui_agent.policy.catalog.catalog_entry import Table, TableFault, place_of, validate
-from tui_agent.policy.catalog.model import Decision, Example
+from tui_agent.policy.catalog.catalog_schema import Decision, Example
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import RunEffect

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.catalog.catalog_schema import Effect
 
 
 @cache

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.catalog_entry import Entry
-from tui_agent.policy.catalog.model import Option
+from tui_agent.policy.catalog.catalog_schema import Option
 from tui_agent.policy.interpreter.command_report import Doubt, Value
 from tui_agent.policy.interpreter.operands import runs_command
 from tui_agent.policy.interpreter.patterns import prefix_of, without_prefix

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.policy.catalog.model import Effect, Program
+from tui_agent.policy.catalog.catalog_schema import Effect, Program
 
 
 class Certainty(StrEnum):

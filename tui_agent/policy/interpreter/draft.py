@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from tui_agent.policy.catalog.catalog import Catalog
 from tui_agent.policy.catalog.catalog_entry import Entry
-from tui_agent.policy.catalog.model import Effect, Meaning, Program
+from tui_agent.policy.catalog.catalog_schema import Effect, Meaning, Program
 from tui_agent.policy.interpreter.command_report import (
     Certainty,
     CommandReport,

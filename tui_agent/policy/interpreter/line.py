@@ -14,7 +14,7 @@ from tui_agent.policy.bash.loose_reading import Words, loose_commands
 from tui_agent.policy.bash.parser import parse_script
 from tui_agent.policy.bash.syntax import Refusal
 from tui_agent.policy.catalog.catalog import Catalog
-from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.catalog.catalog_schema import Effect
 from tui_agent.policy.interpreter.command_report import (
     Certainty,
     CommandReport,
@@ -23,11 +23,11 @@ from tui_agent.policy.interpreter.command_report import (
     LineReport,
     Value,
 )
-from tui_agent.policy.interpreter.commands import UNKNOWN_INPUT, CommandReader
 from tui_agent.policy.interpreter.draft import Draft
 from tui_agent.policy.interpreter.expansion import known_value, unknown_value
 from tui_agent.policy.interpreter.script import ScriptWalker
 from tui_agent.policy.interpreter.shell_state import START, START_FOLDERS, Folders, State
+from tui_agent.policy.interpreter.simple_commands import UNKNOWN_INPUT, CommandReader
 from tui_agent.protocol.effects import RunEffect
 
 _NO_CHARACTER: Final = "it contains a code point that is not a character"

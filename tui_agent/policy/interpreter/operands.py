@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Final, cast
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.policy.catalog.model import Meaning
+from tui_agent.policy.catalog.catalog_schema import Meaning
 from tui_agent.policy.interpreter.command_report import Doubt, Value
 from tui_agent.policy.interpreter.patterns import prefix_of
 

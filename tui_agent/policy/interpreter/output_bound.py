@@ -11,7 +11,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Final
 
-from tui_agent.policy.catalog.model import CertainOutput
+from tui_agent.policy.catalog.catalog_schema import CertainOutput
 from tui_agent.policy.interpreter.call_options import ParsedCall
 from tui_agent.policy.interpreter.command_report import Certainty, Value
 from tui_agent.policy.interpreter.draft import Draft

@@ -5,7 +5,7 @@ Invariant: an uncertain option never narrows the reach.
 
 from collections.abc import Sequence
 
-from tui_agent.policy.catalog.model import Option, Program
+from tui_agent.policy.catalog.catalog_schema import Option, Program
 from tui_agent.policy.interpreter.call_options import ParsedOption
 from tui_agent.policy.interpreter.command_report import Certainty, FileUse
 from tui_agent.policy.interpreter.git_words import left_out_path

@@ -12,10 +12,9 @@ from typing import Final, assert_never
 
 from tui_agent.policy.bash import syntax
 from tui_agent.policy.catalog.catalog import Catalog
-from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.catalog.catalog_schema import Effect
 from tui_agent.policy.interpreter.call_options import ParsedCall
 from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, Doubt, FileAction, Value
-from tui_agent.policy.interpreter.commands import UNKNOWN_INPUT, CommandReader
 from tui_agent.policy.interpreter.draft import DEVICES, Draft
 from tui_agent.policy.interpreter.expansion import Expander, known_value, unknown_value
 from tui_agent.policy.interpreter.patterns import cut_at_newlines, split_assignment
@@ -28,6 +27,7 @@ from tui_agent.policy.interpreter.shell_state import (
     enter_folder,
     merge_states,
 )
+from tui_agent.policy.interpreter.simple_commands import UNKNOWN_INPUT, CommandReader
 
 MAX_WALKED: Final = 2000
 """Maximum number of interpreted commands, including repetitions in a loop."""

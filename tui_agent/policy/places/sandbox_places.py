@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.policy.places.paths import Guards, Place, places_table
+from tui_agent.policy.places.path_places import Guards, Place, places_table
 from tui_agent.ports.policy import PolicyFacts
 
 _OF_REPOSITORIES = frozenset({".git", "git~1", ".hg", ".svn", ".jj", ".bzr"})

@@ -10,7 +10,6 @@ from pydantic import Field
 from tui_agent.protocol.base import Payload
 from tui_agent.protocol.events import (
     agent,
-    command,
     context,
     env,
     files,
@@ -22,6 +21,7 @@ from tui_agent.protocol.events import (
     policy,
     session,
     simulation,
+    slash_command,
     todo,
     tool,
     turn,
@@ -98,8 +98,8 @@ CorePayload: TypeAlias = Annotated[
     | todo.TodoUpdated
     | env.EnvStarted
     | env.EnvStopped
-    | command.CommandsOffered
-    | command.CommandRan
+    | slash_command.CommandsOffered
+    | slash_command.CommandRan
     | plugin.PluginLoaded
     | plugin.PluginUnloaded
     | plugin.PluginFailed

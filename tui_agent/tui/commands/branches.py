@@ -5,10 +5,10 @@ from collections.abc import Callable
 from tui_agent.config.paths import is_session_stored
 from tui_agent.folds.comparison.side import Side
 from tui_agent.folds.transcript.entries import UserEntry
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import JsonRow, json_rows, text_of
 from tui_agent.tui.commands.session import switch
 from tui_agent.tui.commands.sheets import open_picker
-from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.fork_request import ForkPoint
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.screens.compare.screen import CompareScreen

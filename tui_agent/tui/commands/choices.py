@@ -5,10 +5,10 @@ from typing import cast
 
 from tui_agent.protocol.commands import Delegate, SetAgent, SetBudgets, SetEffort
 from tui_agent.protocol.settings import EFFORTS, POLICIES, Budgets, Effort, UserPolicy
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import JsonRow, json_rows, non_json_text, text_of
 from tui_agent.tui.commands.info import offers
 from tui_agent.tui.commands.sheets import open_picker
-from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.modals.policy import FileRule, PolicySheet

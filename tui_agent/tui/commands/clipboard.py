@@ -4,7 +4,7 @@ import asyncio
 from importlib import import_module
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.tui.context import AppContext
+from tui_agent.tui.app_context import AppContext
 
 
 def copy_answer(context: AppContext, argument: str) -> None:

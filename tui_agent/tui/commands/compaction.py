@@ -5,8 +5,8 @@ from typing import Final
 
 from tui_agent.folds.context.compacted_rows import CompactedView, MessageRow
 from tui_agent.protocol.commands import Compact, PinContext, RestoreContext
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.commands.sheets import open_picker
-from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.modals.viewer import show
 from tui_agent.tui.screens.compacted_items import (

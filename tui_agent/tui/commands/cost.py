@@ -5,11 +5,11 @@ Invariant: every number is the same as in the panes.
 
 from collections.abc import Sequence
 
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.text.session_figures import describe_limits
 from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.folds.usage_totals import NO_USAGE
-from tui_agent.tui.context import AppContext
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.modals.viewer import show, warn_newest_only
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts

@@ -9,7 +9,7 @@ from tui_agent.protocol.base import Payload
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointTaken, FileChanged
 from tui_agent.protocol.events.turn import TurnStarted
-from tui_agent.tui.context import AppContext
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.modals.diff import DiffSheet
 
 _TURN = re.compile(r"turn (\d+)")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from tui_agent.protocol.commands import ReloadPlugins
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.commands import (
     branches,
     choices,
@@ -26,7 +27,6 @@ from tui_agent.tui.commands import (
     status,
 )
 from tui_agent.tui.commands.context import ContextSheet
-from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.evals import open_board
 from tui_agent.tui.screens.jobs import JobsScreen
 from tui_agent.tui.screens.map.screen import MapScreen

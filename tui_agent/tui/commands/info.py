@@ -7,10 +7,10 @@ from tui_agent.config.extensions.mcp_servers import PROJECT_FILE
 from tui_agent.protocol.commands import ReloadPlugins
 from tui_agent.protocol.events.plugin import MCP_OWNER, RESOURCES, PluginFailed, PluginLoaded
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import Action
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import non_json_text
 from tui_agent.tui.commands.sheets import open_picker, show_answer
-from tui_agent.tui.context import AppContext
+from tui_agent.tui.keys_and_commands import Action
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.modals.viewer import show, show_full_notice
 from tui_agent.tui.panes.plugin_sections import pane_title

@@ -10,10 +10,10 @@ from textual import events
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import BY_NAME, Action, KeyHint, key_name
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.commands.config_file import save_setting
 from tui_agent.tui.commands.sheets import open_picker
-from tui_agent.tui.context import AppContext
+from tui_agent.tui.keys_and_commands import BY_NAME, Action, KeyHint, key_name
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.terminal.keyboard import sent_bytes
 from tui_agent.tui.widgets.key_settings import apply_key_settings

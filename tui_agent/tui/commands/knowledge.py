@@ -12,9 +12,9 @@ from tui_agent.config.extensions.note_files import NoteFile, list_notes, notes_f
 from tui_agent.folds.context.memory import TITLES, list_blocks
 from tui_agent.protocol.app_commands import NO_OWN_COMMANDS
 from tui_agent.protocol.commands import SubmitPrompt, WriteGuide
-from tui_agent.tui.actions import TYPED
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.commands.sheets import open_picker
-from tui_agent.tui.context import AppContext
+from tui_agent.tui.keys_and_commands import TYPED
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.modals.viewer import show
 from tui_agent.tui.text import clean_line

@@ -12,9 +12,9 @@ from tui_agent.config.settings.api_keys import Keys
 from tui_agent.config.settings.base_url import is_web_address
 from tui_agent.config.settings.providers import PROVIDERS, key_variable, profile_key
 from tui_agent.errors import ConfigError
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import json_rows, non_json_text, number_of, text_of
 from tui_agent.tui.commands.sheets import open_picker
-from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.model_picker import ACT, OWN_SERVER_AT, choose_model
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.modals.provider import ADDRESS, KEY, MODEL, OWN_SERVER, Provider, ProviderForm

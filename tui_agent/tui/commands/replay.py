@@ -9,7 +9,7 @@ from typing import cast
 from tui_agent.config.paths import is_session_stored
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.envelope import Record
-from tui_agent.tui.context import AppContext
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.screens.replay.live_log import FollowingScreen
 from tui_agent.tui.screens.replay.source import ReplayHost, ReplaySource
 from tui_agent.tui.screens.tree.fork import fork, what_if

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import json_rows, text_of, words_of
 from tui_agent.tui.commands.status import session_pairs
-from tui_agent.tui.context import AppContext
 from tui_agent.tui.main_screen import SessionApp
 from tui_agent.tui.modals.export_form import export_to_chosen_place
 from tui_agent.tui.modals.viewer import show

@@ -16,9 +16,9 @@ from tui_agent.protocol.commands import Pause, Rename, Resume, SendQueued, Unque
 from tui_agent.protocol.events.turn import UserQueued
 from tui_agent.protocol.parts import ImageContent
 from tui_agent.protocol.settings import PAUSE_PENDING
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import json_rows, text_of
 from tui_agent.tui.commands.info import show_command_output
-from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.confirm import QuitQuestion, describe_running_work
 from tui_agent.tui.prompt.attachments import Picture
 from tui_agent.tui.screens.sessions.screen import SessionsScreen

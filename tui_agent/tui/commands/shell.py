@@ -4,7 +4,7 @@ import shlex
 
 from tui_agent.config.project.generated_folders import GENERATED_FOLDERS
 from tui_agent.protocol.commands import RunUserShell
-from tui_agent.tui.context import AppContext
+from tui_agent.tui.app_context import AppContext
 
 SKIPPED = (".?*", "site-packages", *sorted(name for name in GENERATED_FOLDERS if not name.startswith(".")))
 

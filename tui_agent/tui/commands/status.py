@@ -18,9 +18,9 @@ from tui_agent.folds.text.session_figures import (
 )
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.unicode_text import format_count
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import json_rows, text_of
 from tui_agent.tui.commands.info import offers
-from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import show, warn_newest_only
 from tui_agent.tui.panes.meter import words as meter_words
 from tui_agent.tui.panes.policy import policy_words

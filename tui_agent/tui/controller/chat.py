@@ -14,16 +14,16 @@ from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import BY_NAME, Scope
-from tui_agent.tui.context import AppContext
+from tui_agent.tui.app_context import AppContext
+from tui_agent.tui.keys_and_commands import BY_NAME, Scope
 from tui_agent.tui.modals.confirm import open_link
 from tui_agent.tui.panes.start import first_page
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.time_slice import Slices
+from tui_agent.tui.transcript.chat_search import pattern_of
 from tui_agent.tui.transcript.draw import long_texts
-from tui_agent.tui.transcript.find import pattern_of
 from tui_agent.tui.transcript.layout import WINDOW_ENTRIES, Layout, Window, index_of_event, window_start
-from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
+from tui_agent.tui.transcript.transcript_messages import BlobWanted, EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.viewport import RowPosition
 from tui_agent.tui.transcript.widget import TranscriptWidget
 

@@ -17,7 +17,7 @@ from tui_agent.config.settings.providers import PROVIDERS
 from tui_agent.config.small_files import write_private
 from tui_agent.config.user_choices import FILE_NAME, NEVER_REMEMBERED, load_choices
 from tui_agent.errors import ConfigError
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.protocol.commands import (
     Command,
     ContinueTurn,
@@ -32,7 +32,7 @@ from tui_agent.protocol.commands import (
     WriteGuide,
 )
 from tui_agent.protocol.settings import POLICIES, ModelInfo, UserPolicy
-from tui_agent.tui.context import AppContext
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.text import clean_line
 
 WORK: Final = SubmitPrompt, Steer, Queue, SendQueued, ContinueTurn, Delegate, RunCommand, WriteGuide

@@ -6,11 +6,11 @@ Invariant: this module contains only protocols.
 from typing import Protocol
 
 from tui_agent.folds.views import ViewName, Views
-from tui_agent.tui.context import AppContext, SessionsPort, StartPort
+from tui_agent.tui.app_context import AppContext, SessionsPort, StartPort
 from tui_agent.tui.controller.chat import Chat
 from tui_agent.tui.controller.drafts import DraftKeeper
-from tui_agent.tui.controller.faults import FaultReporter
 from tui_agent.tui.controller.pump import Pump
+from tui_agent.tui.controller.screen_errors import FaultReporter
 from tui_agent.tui.controller.session_reader import SessionReader
 from tui_agent.tui.prompt.prompt import Prompt
 from tui_agent.tui.widgets.covered_prompt import CoveredPrompt

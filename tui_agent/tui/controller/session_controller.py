@@ -18,7 +18,7 @@ from tui_agent.config.settings.api_keys import Keys
 from tui_agent.config.settings.settings import Config, ModelProfile
 from tui_agent.errors import ConfigError
 from tui_agent.folds.session.jobs import JobsView, mark_jobs_lost
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.views import Views
 from tui_agent.ports.session import AppSession
 from tui_agent.protocol.commands import (
@@ -29,25 +29,25 @@ from tui_agent.protocol.commands import (
     SetOutputWidth,
     Steer,
 )
-from tui_agent.tui.actions import BY_NAME
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import Ask, CommandLine, words_of
-from tui_agent.tui.context import AppContext
 from tui_agent.tui.controller.chat import Chat
 from tui_agent.tui.controller.choice_keeper import ChoiceKeeper
 from tui_agent.tui.controller.disk_changes import DiskChanges
 from tui_agent.tui.controller.drafts import DraftKeeper
-from tui_agent.tui.controller.faults import FaultReporter
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.controller.pane_updates import PaneUpdater
 from tui_agent.tui.controller.prompt_submitter import PromptSubmitter
 from tui_agent.tui.controller.pump import Pump
 from tui_agent.tui.controller.questions import OpenQuestions
 from tui_agent.tui.controller.rewind import RewindActions
+from tui_agent.tui.controller.screen_errors import FaultReporter
 from tui_agent.tui.controller.session_reader import SessionReader
 from tui_agent.tui.controller.session_switcher import SessionSwitcher
 from tui_agent.tui.controller.startup import StartPage, configure, watch_themes
 from tui_agent.tui.controller.status_command import StatusCommand
 from tui_agent.tui.controller.trust import TrustDialog
+from tui_agent.tui.keys_and_commands import BY_NAME
 from tui_agent.tui.main_screen import SessionApp
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.plugin_feed import PaneFeed, find_panes

@@ -15,7 +15,7 @@ from tui_agent.folds.transcript.entries import AnswerEntry
 from tui_agent.ports.session import read_text
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.envelope import Record
-from tui_agent.tui.context import AppContext
+from tui_agent.tui.app_context import AppContext
 
 
 class SessionReader:

@@ -17,14 +17,14 @@ from tui_agent.folds.views import Views
 from tui_agent.ports.session import AppSession
 from tui_agent.protocol.commands import Close
 from tui_agent.protocol.events.plugin import PluginLoaded
-from tui_agent.tui.actions import BY_NAME, TYPED
 from tui_agent.tui.cli_client import json_rows, text_of
 from tui_agent.tui.controller.background_fold import BackgroundFold
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.controller.pump import Pump
 from tui_agent.tui.controller.startup import configure
+from tui_agent.tui.keys_and_commands import BY_NAME, TYPED
 from tui_agent.tui.modals.confirm import LeaveQuestion, describe_running_work
-from tui_agent.tui.panes.status import StatusView
+from tui_agent.tui.panes.status_line import StatusView
 from tui_agent.tui.prompt.prompt import Prompt
 from tui_agent.tui.screens.replay.live_log import open_live_replay
 from tui_agent.tui.widgets.lists import Intent

@@ -42,7 +42,6 @@ from tui_agent.protocol.commands import (
 )
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
-from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextStuck,
@@ -61,6 +60,7 @@ from tui_agent.protocol.events.policy import (
     Reach,
 )
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised, SessionHeadMoved
+from tui_agent.protocol.events.slash_command import CommandRan
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import (

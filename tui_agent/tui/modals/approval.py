@@ -7,7 +7,7 @@ Invariant: the user can allow the call only after everything relevant was visibl
 from collections.abc import Sequence
 
 from tui_agent.protocol.commands import DecidePermission
-from tui_agent.tui.actions import Scope
+from tui_agent.tui.keys_and_commands import Scope
 from tui_agent.tui.modals.approval_rows import ApprovalRows
 from tui_agent.tui.modals.approval_state import ANSWERS, REACHES, Answer
 from tui_agent.tui.widgets.field import Field

@@ -10,7 +10,7 @@ from typing import Final
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import KeyHint
+from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.modals.approval_state import ANSWERS, WORDS, Answer, ApprovalState, Plan
 from tui_agent.tui.modals.effect_table import question_of
 from tui_agent.tui.text import clean, fit

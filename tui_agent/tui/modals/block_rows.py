@@ -31,8 +31,8 @@ from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.transcript.blocks import tree_lines
 from tui_agent.tui.transcript.diff import diff_rows, parse_diff
-from tui_agent.tui.transcript.rows import strip_of
 from tui_agent.tui.transcript.style import MARGIN, TEXT_COLUMN, Look
+from tui_agent.tui.transcript.styled_rows import strip_of
 from tui_agent.tui.widgets.rows import Part, Pen, cells, wrap
 from tui_agent.units import format_bytes
 

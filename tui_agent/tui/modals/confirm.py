@@ -6,8 +6,8 @@ from typing import Literal
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import KeyHint
-from tui_agent.tui.context import AppContext
+from tui_agent.tui.app_context import AppContext
+from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.links import address_of
 from tui_agent.tui.main_screen import SessionApp
 from tui_agent.tui.text import clean_line

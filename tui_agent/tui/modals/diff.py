@@ -15,8 +15,8 @@ from tui_agent.ports.checkpoint import CHANGED_BY_YOU
 from tui_agent.protocol.commands import RevertHunk
 from tui_agent.protocol.events.session import RevertedHunk
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import KeyHint
-from tui_agent.tui.context import AppContext, DiskChange
+from tui_agent.tui.app_context import AppContext, DiskChange
+from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.modals.block_rows import hunk_strips
 from tui_agent.tui.modals.change_selection import ChangeSelection, Stop
 from tui_agent.tui.modals.confirm import Confirm

@@ -14,8 +14,8 @@ from textual.strip import Strip
 from tui_agent.config.settings import layers
 from tui_agent.config.settings.export_folder import default_export_folder
 from tui_agent.errors import TuiAgentError
-from tui_agent.tui.actions import KeyHint
 from tui_agent.tui.cli_client import Ask, json_rows, non_json_text, text_of
+from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.panes.notice import Level
 from tui_agent.tui.text import clean_line, shorten_home

@@ -11,7 +11,7 @@ from textual.strip import Strip
 from tui_agent.folds.text.restored_files import quote_commands
 from tui_agent.protocol.events.files import PlannedFileChange
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import KeyHint, Scope
+from tui_agent.tui.keys_and_commands import KeyHint, Scope
 from tui_agent.tui.text import as_sentence, clean_line, fit_path
 from tui_agent.tui.widgets.rows import Part
 from tui_agent.tui.widgets.sheet import NO_ROW, ChoiceSheet

@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from tui_agent.protocol.settings import CONTEXT_MODES
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import KeyHint
+from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.modals.fork_request import Change, ForkPoint, ForkRequest, Workplace, Workplaces
 from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme.theme import Role

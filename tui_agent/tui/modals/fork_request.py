@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.known_files import find_event_with_known_files
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.transcript.entries import AnswerEntry, Entry, ToolEntry, UserEntry
 from tui_agent.protocol.base import CallId, LongText, text_preview
 from tui_agent.protocol.envelope import Envelope, Record

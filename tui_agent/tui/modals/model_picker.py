@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Final
 
 from tui_agent.config.settings.providers import PROVIDERS, profile_key
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import JsonRow, json_rows, number_of, text_of
-from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.panes.model_discovery import suggested_model, vendor_title
 from tui_agent.units import format_price, format_tokens

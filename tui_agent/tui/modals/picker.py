@@ -13,7 +13,7 @@ from textual.strip import Strip
 from tui_agent.config.settings.base_url import is_web_address
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import KeyHint
+from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.prompt.completion import match
 from tui_agent.tui.text import clean_line, fit, fit_path, width
 from tui_agent.tui.theme.theme import Role

@@ -11,8 +11,8 @@ from textual.strip import Strip
 
 from tui_agent.folds.views import ViewName
 from tui_agent.protocol.commands import RevokeRule
-from tui_agent.tui.actions import KeyHint
-from tui_agent.tui.context import AppContext
+from tui_agent.tui.app_context import AppContext
+from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.panes.policy import COLUMNS, GRID, RESTORABLE, policy_role
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role

@@ -14,7 +14,7 @@ from tui_agent.config.settings.base_url import is_web_address, normalise_url
 from tui_agent.config.settings.providers import EXAMPLE_MODEL, PROVIDERS, key_variable
 from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.tui.actions import KeyHint
+from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.panes.model_discovery import vendor_title
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.form import Form

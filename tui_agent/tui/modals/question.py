@@ -12,7 +12,7 @@ from textual.strip import Strip
 from tui_agent.protocol.base import LongText, RequestId, text_preview
 from tui_agent.protocol.commands import AnswerQuestion
 from tui_agent.protocol.events.turn import QuestionAsked
-from tui_agent.tui.actions import KeyHint
+from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.text import clean
 from tui_agent.tui.transcript.markdown_stream import markdown_strips
 from tui_agent.tui.widgets.field import Field

@@ -12,7 +12,7 @@ from tui_agent.config.project.project_effects import describe_effect
 from tui_agent.config.project.project_files import ProjectFile
 from tui_agent.config.project.trust import FileChange, Project
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import KeyHint
+from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.text import clean, reveal_line, width
 from tui_agent.tui.theme.theme import Role

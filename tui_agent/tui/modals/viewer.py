@@ -6,8 +6,8 @@ from typing import ClassVar, TypeAlias
 from textual import events
 from textual.strip import Strip
 
-from tui_agent.tui.actions import KeyHint, Scope
-from tui_agent.tui.context import AppContext
+from tui_agent.tui.app_context import AppContext
+from tui_agent.tui.keys_and_commands import KeyHint, Scope
 from tui_agent.tui.panes.notice import Notice
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts

@@ -11,7 +11,7 @@ from textual.strip import Strip
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.meter import bar, meter_style
 from tui_agent.tui.panes.policy import policy_role
-from tui_agent.tui.panes.status import StatusView, mood_symbol
+from tui_agent.tui.panes.status_line import StatusView, mood_symbol
 from tui_agent.tui.text import clean_line, fit, shorten_home
 from tui_agent.tui.text import width as cell_width
 from tui_agent.tui.widgets.lists import LinePane
@@ -20,7 +20,7 @@ from tui_agent.units import format_cost, format_percent
 
 if TYPE_CHECKING:  # the views are loaded after the first paint
     from tui_agent.folds.context.meter import ContextMeterView
-    from tui_agent.folds.session.view import SessionStateView
+    from tui_agent.folds.session.state_view import SessionStateView
 
 
 MIN_TITLE_WIDTH: Final = 12

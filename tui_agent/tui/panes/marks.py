@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final, Literal, TypeAlias
 
 from tui_agent.folds.trace.timeline import Mark
-from tui_agent.tui.theme.symbols import Symbols
+from tui_agent.tui.theme.glyphs import Symbols
 from tui_agent.tui.theme.theme import Role
 
 AnyMark: TypeAlias = Mark | Literal["denied"]

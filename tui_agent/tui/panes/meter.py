@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.style import Style
 
-from tui_agent.tui.theme.symbols import Symbols
+from tui_agent.tui.theme.glyphs import Symbols
 from tui_agent.tui.theme.theme import Palette, Role
 from tui_agent.tui.widgets.rows import Part
 

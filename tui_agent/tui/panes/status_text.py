@@ -3,7 +3,7 @@
 Invariant: if the session waits for the user, the text says so, even while something else runs.
 """
 
-from tui_agent.folds.session.view import (
+from tui_agent.folds.session.state_view import (
     COMPACTING_REASON,
     HOOKS_REASON,
     PROMPT_HOOKS_REASON,
@@ -13,7 +13,7 @@ from tui_agent.folds.session.view import (
 from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.protocol.settings import PAUSE_PENDING, BudgetUse, SessionSettings
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.panes.status import Mood, StatusView
+from tui_agent.tui.panes.status_line import Mood, StatusView
 from tui_agent.tui.panes.trace import MAX_NAME_LENGTH, fault_words, short_target
 from tui_agent.tui.text import clean_line, reveal_line
 

@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from textual.timer import Timer
 from textual.widget import Widget
 
-from tui_agent.tui.actions import TYPED, Action
+from tui_agent.tui.keys_and_commands import TYPED, Action
 from tui_agent.tui.panes.policy import DESCRIPTIONS
 from tui_agent.tui.prompt.completion_files import PAUSE_S, PathIndex, Symbol, name_of
 from tui_agent.tui.text import clean_line

@@ -17,7 +17,7 @@ from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult, Location
 
 from tui_agent.protocol.unicode_text import MAX_MESSAGE_CHARS, describe_long_message
-from tui_agent.tui.actions import command_word, is_shell_line
+from tui_agent.tui.keys_and_commands import command_word, is_shell_line
 from tui_agent.tui.prompt.attachments import MEDIA, Chips, PastedSpans, is_path, paths_as_mentions
 from tui_agent.tui.prompt.completion import quote_path
 from tui_agent.tui.prompt.history import History

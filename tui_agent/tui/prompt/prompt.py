@@ -16,7 +16,7 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import Action, command_word, is_shell_line
+from tui_agent.tui.keys_and_commands import Action, command_word, is_shell_line
 from tui_agent.tui.panes.policy import PolicyRow
 from tui_agent.tui.prompt.attachments import Picture, Span
 from tui_agent.tui.prompt.completion import (

@@ -13,8 +13,8 @@ from textual.strip import Strip
 
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.context import AppContext
-from tui_agent.tui.screens.page import Page
+from tui_agent.tui.app_context import AppContext
+from tui_agent.tui.screens.list_page import Page
 from tui_agent.tui.screens.replay.live_log import open_live_replay
 from tui_agent.tui.text import clean, fit, reveal_line
 from tui_agent.tui.theme.theme import Looks, Role

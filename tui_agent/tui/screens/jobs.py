@@ -11,10 +11,10 @@ from textual.strip import Strip
 from tui_agent.folds.session.jobs import JobView
 from tui_agent.protocol.commands import StopJob
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.context import AppContext
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.viewer import show
-from tui_agent.tui.screens.page import Page
+from tui_agent.tui.screens.list_page import Page
 from tui_agent.tui.text import clean, clean_line, fit, reveal_line
 from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.facts import Facts

@@ -5,11 +5,11 @@ Invariant: the page shows the newest rows from the plugin, and never waits for t
 
 from textual.app import ComposeResult
 
-from tui_agent.tui.context import AppContext
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.plugin_feed import PaneFeed
 from tui_agent.tui.panes.plugin_sections import pane_rows, pane_title
-from tui_agent.tui.screens.page import LinesScreen, fill_header
+from tui_agent.tui.screens.list_page import LinesScreen, fill_header
 from tui_agent.tui.transcript.blocks import draw_blocks
 
 

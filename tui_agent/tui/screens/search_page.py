@@ -6,9 +6,9 @@ from typing import ClassVar
 from textual import events
 from textual.strip import Strip
 
-from tui_agent.tui.actions import Scope
-from tui_agent.tui.context import AppContext
-from tui_agent.tui.screens.page import MIN_HEIGHT_FOR_HEADS, Page, PageHead
+from tui_agent.tui.app_context import AppContext
+from tui_agent.tui.keys_and_commands import Scope
+from tui_agent.tui.screens.list_page import MIN_HEIGHT_FOR_HEADS, Page, PageHead
 from tui_agent.tui.text import fit
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.lists import ItemT

@@ -14,7 +14,7 @@ from tui_agent.protocol.display import DisplayBlock, MarkdownBlock, TerminalBloc
 from tui_agent.protocol.events.simulation import SimulationMessage, SimulationRole, Viewer
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.main_screen import run_in_page
-from tui_agent.tui.screens.page import LinesScreen
+from tui_agent.tui.screens.list_page import LinesScreen
 from tui_agent.tui.screens.single_screen import SingleScreenApp
 from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.transcript.blocks import draw_blocks

@@ -15,7 +15,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import user_config_dir, user_data_dir
 from tui_agent.config.user_choices import UserChoices, load_choices
 from tui_agent.errors import ConfigError
-from tui_agent.tui.theme.symbols import SymbolSet, choose_symbols
+from tui_agent.tui.theme.glyphs import SymbolSet, choose_symbols
 from tui_agent.tui.theme.theme import (
     DEFAULT_THEME,
     LIGHT_THEME,

@@ -11,7 +11,7 @@ from rich.style import Style
 from textual.scrollbar import ScrollBarRender
 from textual.widget import Widget
 
-from tui_agent.tui.theme.symbols import Symbols
+from tui_agent.tui.theme.glyphs import Symbols
 
 _BLACK: Final = Color.parse("black")
 _WHITE: Final = Color.parse("white")

@@ -17,7 +17,7 @@ from textual.theme import Theme
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.unicode_text import list_first
-from tui_agent.tui.theme.symbols import Symbols
+from tui_agent.tui.theme.glyphs import Symbols
 
 Role: TypeAlias = Literal[
     "sunk", "s0", "s1", "s2", "s3", "selection",

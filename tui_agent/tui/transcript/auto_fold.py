@@ -13,8 +13,8 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.transcript.draw import DisplayState, can_fold, is_open
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.message_rows import FOLDED_USER_ROWS
-from tui_agent.tui.transcript.rows import Row, Run
 from tui_agent.tui.transcript.style import STATE_COLUMN, Look
+from tui_agent.tui.transcript.styled_rows import Row, Run
 from tui_agent.tui.transcript.tool_rows import TIME_CELLS, is_quiet
 from tui_agent.units import format_duration
 

@@ -32,9 +32,9 @@ from tui_agent.tui.transcript.code import color_tokens, lexer_for, tokens
 from tui_agent.tui.transcript.diff import diff_rows, parse_diff
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
-from tui_agent.tui.transcript.output import output_lines, output_rows
-from tui_agent.tui.transcript.rows import LITERAL, Row, Run, frame, strip_of, wrap
+from tui_agent.tui.transcript.output_rows import output_lines, output_rows
 from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
+from tui_agent.tui.transcript.styled_rows import LITERAL, Row, Run, frame, strip_of, wrap
 from tui_agent.tui.transcript.table import Cell, column_widths, header_style, table_rows
 from tui_agent.units import format_bytes
 

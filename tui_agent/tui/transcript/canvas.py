@@ -19,16 +19,16 @@ from textual.widget import Widget
 
 from tui_agent.folds.transcript.entries import AnswerEntry, Entry, ReasoningEntry, ToolEntry, TranscriptView
 from tui_agent.protocol.base import BlobText, LongText, text_preview
+from tui_agent.tui.theme.glyphs import UNICODE, Symbols
 from tui_agent.tui.theme.scrollbar import style_scrollbar
-from tui_agent.tui.theme.symbols import UNICODE, Symbols
 from tui_agent.tui.theme.theme import Palette
-from tui_agent.tui.transcript.find import Finder
+from tui_agent.tui.transcript.chat_search import Finder
 from tui_agent.tui.transcript.layout import Layout
-from tui_agent.tui.transcript.messages import BlobWanted
-from tui_agent.tui.transcript.rows import DECOR, Row, Run, restyle, strip_of
 from tui_agent.tui.transcript.selection import Selection
 from tui_agent.tui.transcript.style import Look
+from tui_agent.tui.transcript.styled_rows import DECOR, Row, Run, restyle, strip_of
 from tui_agent.tui.transcript.tool_rows import QUICK_S, is_too_young, is_unfinished
+from tui_agent.tui.transcript.transcript_messages import BlobWanted
 from tui_agent.tui.transcript.viewport import ScreenLine, Viewport
 
 _MAX_STRIPS: Final = 400

@@ -12,7 +12,7 @@ from rich.style import Style
 
 from tui_agent.tui.text import width
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.transcript.rows import Run
+from tui_agent.tui.transcript.styled_rows import Run
 
 Token: TypeAlias = tuple[str, Role]
 

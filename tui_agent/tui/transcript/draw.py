@@ -34,8 +34,8 @@ from tui_agent.tui.transcript.message_rows import (
     user_rows,
 )
 from tui_agent.tui.transcript.notices import notice_rows, turn_rows
-from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
+from tui_agent.tui.transcript.styled_rows import Row
 from tui_agent.tui.transcript.tool_rows import is_hidden, is_open_by_default, tool_rows, unfolded_blocks
 
 BODY_ROWS: Final = 3

@@ -13,8 +13,8 @@ from tui_agent.folds.text.markdown_names import keep_names
 from tui_agent.tui.links import Address, address_of
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.transcript.rows import Run
 from tui_agent.tui.transcript.style import Look
+from tui_agent.tui.transcript.styled_rows import Run
 
 if TYPE_CHECKING:  # slow, loaded with the first Markdown text
     from markdown_it import MarkdownIt

@@ -11,8 +11,8 @@ from tui_agent.folds.transcript.entries import AnswerEntry, Entry, UserEntry
 from tui_agent.protocol.base import LongText
 from tui_agent.tui.transcript.auto_fold import AutoFold, Slot, group_row
 from tui_agent.tui.transcript.draw import DisplayState, draw, guess_rows, has_gaps, new_stream
-from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.style import Look
+from tui_agent.tui.transcript.styled_rows import Row
 
 MAX_DRAWN: Final = 256
 """Maximum number of slots that keep their drawn rows."""

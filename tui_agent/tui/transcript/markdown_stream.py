@@ -27,8 +27,8 @@ from tui_agent.tui.transcript.markdown_blocks import (
     split_cells,
     starts_table,
 )
-from tui_agent.tui.transcript.rows import Row, strip_of, width_of
 from tui_agent.tui.transcript.style import MARGIN, Look
+from tui_agent.tui.transcript.styled_rows import Row, strip_of, width_of
 from tui_agent.tui.transcript.table import Cell, column_widths, header_style, table_rows
 
 

@@ -30,8 +30,8 @@ from tui_agent.tui.transcript.blocks import (
 )
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
-from tui_agent.tui.transcript.rows import LITERAL, Row, Run, action_runs, width_of, wrap
 from tui_agent.tui.transcript.style import STATE_COLUMN, TARGET_COLUMN, TEXT_COLUMN, Look
+from tui_agent.tui.transcript.styled_rows import LITERAL, Row, Run, action_runs, width_of, wrap
 from tui_agent.units import format_bytes, format_time_of_day
 
 WIDE: Final = 90

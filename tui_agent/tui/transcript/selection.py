@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tui_agent.tui.text import split_cells
-from tui_agent.tui.transcript.rows import DECOR, Row, Run
+from tui_agent.tui.transcript.styled_rows import DECOR, Row, Run
 
 
 class Point(NamedTuple):

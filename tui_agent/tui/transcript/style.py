@@ -10,9 +10,9 @@ from rich.style import Style
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.theme.symbols import Symbols
+from tui_agent.tui.theme.glyphs import Symbols
 from tui_agent.tui.theme.theme import Palette, Role
-from tui_agent.tui.transcript.rows import Row, Run, width_of
+from tui_agent.tui.transcript.styled_rows import Row, Run, width_of
 
 STATE_COLUMN: Final = 2
 """The column of an entry's state symbol."""

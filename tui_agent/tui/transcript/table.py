@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Final, TypeAlias
 
-from tui_agent.tui.transcript.rows import Row, Run, width_of, wrap
 from tui_agent.tui.transcript.style import Look
+from tui_agent.tui.transcript.styled_rows import Row, Run, width_of, wrap
 
 Cell: TypeAlias = list[Run]
 GAP: Final = 2

@@ -12,7 +12,7 @@ from tui_agent.folds.transcript.entries import Entry, Subtask, ToolEntry, ToolSt
 from tui_agent.protocol.display import DiffBlock, DisplayBlock, TerminalBlock, TextBlock
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import clean, clean_line, fit, fit_path, pad, width
-from tui_agent.tui.theme.symbols import Symbols
+from tui_agent.tui.theme.glyphs import Symbols
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.blocks import (
     DIFF_ROWS,
@@ -26,8 +26,8 @@ from tui_agent.tui.transcript.blocks import (
     tail_rows,
     user_words_rows,
 )
-from tui_agent.tui.transcript.rows import LITERAL, Row, Run, width_of, wrap
 from tui_agent.tui.transcript.style import STATE_COLUMN, TARGET_COLUMN, Look
+from tui_agent.tui.transcript.styled_rows import LITERAL, Row, Run, width_of, wrap
 from tui_agent.tui.widgets.rows import state_mark
 from tui_agent.units import NO_LINES, format_duration, format_elapsed, format_line_changes, format_tokens
 

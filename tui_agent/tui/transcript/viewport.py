@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 from tui_agent.folds.transcript.entries import Entry
 from tui_agent.tui.transcript.blocks import part_move, row_of_line
 from tui_agent.tui.transcript.layout import Layout
-from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.style import Look
+from tui_agent.tui.transcript.styled_rows import Row
 
 _MAX_DRAW_ROUNDS: Final = 12
 """Maximum number of times that the visible entries are drawn again after wrong estimates of their heights."""

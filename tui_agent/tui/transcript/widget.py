@@ -10,11 +10,11 @@ from textual import events
 from textual.timer import Timer
 
 from tui_agent.folds.transcript.entries import AnswerEntry, UserEntry
-from tui_agent.tui.actions import Scope
+from tui_agent.tui.keys_and_commands import Scope
 from tui_agent.tui.transcript.blocks import part_move
-from tui_agent.tui.transcript.messages import EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.operations import TranscriptOperations
 from tui_agent.tui.transcript.selection import Point, Selection, char_at, word_at
+from tui_agent.tui.transcript.transcript_messages import EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.viewport import ScreenLine
 from tui_agent.tui.widgets.keymap import KeyActions
 

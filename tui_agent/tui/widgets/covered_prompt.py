@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from textual import events
 
-from tui_agent.tui.actions import Scope, command_word, is_shell_line
+from tui_agent.tui.keys_and_commands import Scope, command_word, is_shell_line
 from tui_agent.tui.widgets.keymap import KeyMap
 
 RECENT_S: Final = 2.0

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from textual.strip import Strip
 
-from tui_agent.tui.actions import KeyHint
+from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.widgets.keymap import key_map_of
 from tui_agent.tui.widgets.lists import LinePane
 from tui_agent.tui.widgets.rows import HINTS_GAP, NARROW_HINTS_GAP, cells, fit_hints, hint_parts, hints_width

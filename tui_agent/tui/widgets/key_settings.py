@@ -13,7 +13,15 @@ from typing import Final, NamedTuple
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.keys import KEY_NAME_REPLACEMENTS, Keys
 
-from tui_agent.tui.actions import ACTIONS, BY_NAME, LEAVE_ACTIONS, Action, Scope, did_you_mean, key_name
+from tui_agent.tui.keys_and_commands import (
+    ACTIONS,
+    BY_NAME,
+    LEAVE_ACTIONS,
+    Action,
+    Scope,
+    did_you_mean,
+    key_name,
+)
 from tui_agent.tui.terminal.keyboard import ALT_ENTER
 from tui_agent.tui.widgets.keymap import ACTIVE_TOGETHER, normalize_key
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, cast
 from textual.events import Key
 from textual.screen import Screen
 
-from tui_agent.tui.actions import ACTIONS, Action, KeyHint, Scope, footer, key_name
+from tui_agent.tui.keys_and_commands import ACTIONS, Action, KeyHint, Scope, footer, key_name
 
 ACTIVE_TOGETHER: Final[Mapping[Scope, tuple[Scope, ...]]] = {
     "prompt": ("transcript", "app"),

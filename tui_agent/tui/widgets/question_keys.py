@@ -13,7 +13,7 @@ from textual import events
 from textual.screen import ModalScreen
 from textual.timer import Timer
 
-from tui_agent.tui.actions import LEAVE_ACTIONS, KeyHint
+from tui_agent.tui.keys_and_commands import LEAVE_ACTIONS, KeyHint
 from tui_agent.tui.widgets.covered_prompt import (
     RECENT_S,
     WRITING_PAUSE_S,

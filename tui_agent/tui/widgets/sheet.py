@@ -10,7 +10,7 @@ from textual import events, on
 from textual.strip import Strip
 
 from tui_agent.folds.views import ViewName
-from tui_agent.tui.actions import KeyHint
+from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.lists import Intent
 from tui_agent.tui.widgets.question_keys import ResultT

@@ -17,10 +17,10 @@ from tui_agent.context.repomap.file_list import list_files
 from tui_agent.context.repomap.index_db import index_path, remove
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.map_query import Ask, ClosedFlag, rank_by_scan
+from tui_agent.context.repomap.map_results import MapView
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.redacted_text import Cleaner
 from tui_agent.context.repomap.repository_map import RepoMap, Visibility
-from tui_agent.context.repomap.views import MapView
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.repomap import MapLanguage
 

@@ -5,8 +5,8 @@ import os
 import pytest
 
 from tui_agent.context.repomap.map_query import Ask, Basis, FileScore, Query, view
+from tui_agent.context.repomap.map_results import RankedFile, Symbol
 from tui_agent.context.repomap.rendering import clean, render_map, room_of, symbols_at
-from tui_agent.context.repomap.views import RankedFile, Symbol
 
 
 def file(number: int, symbols: int = 5) -> RankedFile:

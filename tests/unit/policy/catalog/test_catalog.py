@@ -6,7 +6,7 @@ from tests.stubs.rows import rows
 from tui_agent.errors import ConfigError
 from tui_agent.policy.catalog.catalog import Catalog, Layer, Origin
 from tui_agent.policy.catalog.catalog_entry import Entry, TableFault, make_entry
-from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.catalog.catalog_schema import Effect
 
 USER = """
 [programs.show]

@@ -4,7 +4,7 @@ import pytest
 
 from tests.stubs.rows import rows
 from tui_agent.policy.catalog.catalog import Catalog
-from tui_agent.policy.catalog.model import Decision
+from tui_agent.policy.catalog.catalog_schema import Decision
 from tui_agent.policy.decision.table_check import Problem, check_table
 from tui_agent.policy.interpreter.line import read_line
 from tui_agent.protocol.effects import RunEffect

@@ -11,7 +11,7 @@ import pytest
 
 from tui_agent.policy.catalog.catalog import PROGRAMS, Catalog
 from tui_agent.policy.catalog.catalog_entry import Entry, TableFault
-from tui_agent.policy.catalog.model import Example
+from tui_agent.policy.catalog.catalog_schema import Example
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.decision.table_check import describe_difference
 from tui_agent.ports.policy import PolicyFacts

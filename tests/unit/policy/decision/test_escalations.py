@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tui_agent.policy.catalog.model import Program
+from tui_agent.policy.catalog.catalog_schema import Program
 from tui_agent.policy.decision.escalations import (
     ESCALATIONS,
     escalate,

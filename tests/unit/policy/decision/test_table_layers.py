@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tests.stubs.rows import rows
 from tui_agent.policy.catalog.catalog import Catalog, Layer, Origin
-from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.catalog.catalog_schema import Effect
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import RunEffect

@@ -4,7 +4,7 @@ import pytest
 
 from tests.stubs.rows import rows
 from tests.unit.policy.languages.calls import call, lines
-from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.catalog.catalog_schema import Effect
 from tui_agent.policy.interpreter.command_report import Certainty, FileUse
 from tui_agent.policy.interpreter.languages.find import read_arguments
 

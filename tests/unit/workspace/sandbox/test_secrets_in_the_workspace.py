@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.sandboxed import World, elsewhere, git, require_sandbox
-from tui_agent.policy.places.paths import may_hold_secrets
+from tui_agent.policy.places.path_places import may_hold_secrets
 from tui_agent.ports.environment import ExecResult, ExecSpec
 from tui_agent.workspace.local.secret_files import MAX_FOLDERS, SecretFiles
 from tui_agent.workspace.sandbox import seatbelt

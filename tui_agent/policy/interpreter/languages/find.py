@@ -12,7 +12,7 @@ from typing import Final
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.catalog import built_in_catalog
-from tui_agent.policy.catalog.model import Effect, Option
+from tui_agent.policy.catalog.catalog_schema import Effect, Option
 from tui_agent.policy.interpreter.command_report import Certainty, FileUse, Value
 from tui_agent.policy.interpreter.languages import found_names
 from tui_agent.policy.interpreter.languages.found_names import HERE, Names, fill_word, union_names

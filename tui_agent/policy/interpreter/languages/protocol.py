@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.catalog.catalog_schema import Effect
 from tui_agent.policy.interpreter.command_report import FileUse, Value
 
 

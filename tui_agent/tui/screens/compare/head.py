@@ -13,7 +13,7 @@ from tui_agent.folds.comparison.fold import Comparison
 from tui_agent.folds.comparison.side import OutcomeState, Side
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.marks import ROLES, mark_symbol, most_important
-from tui_agent.tui.panes.status import StatusView
+from tui_agent.tui.panes.status_line import StatusView
 from tui_agent.tui.screens.compare.figures import (
     Cell,
     build_figures,

@@ -11,7 +11,7 @@ from typing import cast
 
 from tui_agent.folds.trace.timeline import extend_timeline
 from tui_agent.protocol.envelope import Record
-from tui_agent.tui.context import AppContext
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.screens.replay.screen import ReplayScreen
 from tui_agent.tui.screens.replay.source import LiveSource, ReplayHost
 from tui_agent.tui.theme.theme import Looks

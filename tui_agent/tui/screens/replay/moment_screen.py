@@ -24,7 +24,7 @@ from tui_agent.tui.panes.plugin_feed import PaneFeed, PanePlaces, find_panes
 from tui_agent.tui.panes.plugin_sections import PluginSections
 from tui_agent.tui.panes.side_strip import PaneStrip
 from tui_agent.tui.panes.sidebar import Sidebar
-from tui_agent.tui.panes.status import StatusView
+from tui_agent.tui.panes.status_line import StatusView
 from tui_agent.tui.screens.replay.playhead import Playhead, PlayheadScreen
 from tui_agent.tui.screens.replay.source import ReplayHost, ReplaySource
 from tui_agent.tui.screens.replay.timeline_pane import Head, TimelinePane, rows_for
@@ -32,8 +32,8 @@ from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.time_slice import Slices
 from tui_agent.tui.transcript.blocks import draw_blocks
-from tui_agent.tui.transcript.messages import BlobWanted
 from tui_agent.tui.transcript.tool_rows import QUICK_S
+from tui_agent.tui.transcript.transcript_messages import BlobWanted
 from tui_agent.tui.transcript.widget import TranscriptWidget
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.footer import Footer

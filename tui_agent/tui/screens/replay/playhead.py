@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 from textual.timer import Timer
 
 from tui_agent.folds.trace.timeline import Timeline
-from tui_agent.tui.screens.page import FullScreen
+from tui_agent.tui.screens.list_page import FullScreen
 
 BEAT_S: Final = 1 / 20
 """Time between two moves of a playhead that is playing, in seconds."""

@@ -12,8 +12,8 @@ from textual import on
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.protocol.events.tool import ToolProgress
-from tui_agent.tui.actions import Scope
-from tui_agent.tui.screens.replay.actions import ReplayActions
+from tui_agent.tui.keys_and_commands import Scope
+from tui_agent.tui.screens.replay.replay_actions import ReplayActions
 from tui_agent.tui.screens.replay.timeline_pane import LinePlace
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.lists import Intent

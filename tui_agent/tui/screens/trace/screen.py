@@ -15,11 +15,11 @@ from tui_agent.folds.transcript.entries import ToolEntry
 from tui_agent.protocol.commands import Interrupt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.context import AppContext
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.modals.block_rows import JsonLine, json_lines, json_strips
 from tui_agent.tui.modals.viewer import show
 from tui_agent.tui.panes.trace import duration, is_group, label, state_symbol, tokens
-from tui_agent.tui.screens.page import Page
+from tui_agent.tui.screens.list_page import Page
 from tui_agent.tui.screens.trace.span_list import FILTERS, SpanList
 from tui_agent.tui.text import clean
 from tui_agent.tui.widgets.facts import Facts

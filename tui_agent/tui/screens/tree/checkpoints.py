@@ -13,10 +13,10 @@ from tui_agent.folds.session.changed_files import ChangedFile, format_files, for
 from tui_agent.folds.session.checkpoints import Checkpoint
 from tui_agent.folds.text.line_diff import FileCounts, LineDiff
 from tui_agent.protocol.unicode_text import format_count
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import read_rows
-from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.block_rows import diff_strips
-from tui_agent.tui.screens.page import Page
+from tui_agent.tui.screens.list_page import Page
 from tui_agent.tui.text import as_sentence, clean_line, fit
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Column, Part, Pen, cells, part, right_columns

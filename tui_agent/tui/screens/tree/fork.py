@@ -17,7 +17,7 @@ from tui_agent.folds.session.branches import is_on_branch, stretches
 from tui_agent.protocol.commands import ContinueTurn
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.turn import UserMessageReceived
-from tui_agent.tui.context import AppContext
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.modals.fork_form import ForkForm
 from tui_agent.tui.modals.fork_request import (
     ForkPoint,

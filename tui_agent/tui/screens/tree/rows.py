@@ -15,7 +15,7 @@ from tui_agent.folds.text.labels import describe_failures
 from tui_agent.folds.text.line_diff import FileCounts
 from tui_agent.tui.cli_client import read_rows
 from tui_agent.tui.text import clean_line, fit
-from tui_agent.tui.theme.symbols import Symbols
+from tui_agent.tui.theme.glyphs import Symbols
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.markdown_stream import markdown_strips
 from tui_agent.tui.widgets.facts import Facts

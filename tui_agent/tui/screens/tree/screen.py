@@ -9,9 +9,9 @@ from pathlib import Path
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.context import AppContext
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.modals.fork_request import ForkPoint
-from tui_agent.tui.screens.page import Page
+from tui_agent.tui.screens.list_page import Page
 from tui_agent.tui.screens.replay.live_log import open_live_replay
 from tui_agent.tui.screens.tree.fork import fork_end, read_message, what_if
 from tui_agent.tui.screens.tree.rows import (

@@ -36,8 +36,8 @@ from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
 from tui_agent.ports.repomap import MapLanguage
 from tui_agent.ports.tool import Tool, ToolSpec
-from tui_agent.protocol.events.command import OfferedCommand
 from tui_agent.protocol.events.plugin import SettingInfo
+from tui_agent.protocol.events.slash_command import OfferedCommand
 from tui_agent.protocol.events.union import KINDS
 from tui_agent.protocol.secret_names import is_secret_variable
 from tui_agent.protocol.settings import ModelInfo

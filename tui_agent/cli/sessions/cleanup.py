@@ -11,8 +11,15 @@ from pathlib import Path
 import anyio
 
 from tui_agent.cli.console.exit_codes import Exit
-from tui_agent.cli.console.options import SESSION_HELP, Verbs, add_flag, add_option, amount, load_context
 from tui_agent.cli.console.output import say, say_json, say_json_lines, say_result, table, warn
+from tui_agent.cli.console.shared_options import (
+    SESSION_HELP,
+    Verbs,
+    add_flag,
+    add_option,
+    amount,
+    load_context,
+)
 from tui_agent.errors import CheckpointError, TuiAgentError, UsageError
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.session.fork_workspace import (

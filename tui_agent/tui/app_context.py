@@ -11,7 +11,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.config.settings.settings import Config, ModelProfile
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChangedView
 from tui_agent.folds.session.jobs import JobsView
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.text.line_diff import LineDiff
 from tui_agent.folds.transcript.entries import Entry, UserEntry
 from tui_agent.folds.views import Views

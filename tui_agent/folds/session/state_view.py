@@ -19,12 +19,12 @@ from tui_agent.folds.session.changed_files import ChangedFile, unchanged_file
 from tui_agent.folds.usage_totals import NO_USAGE, UsageTotals
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JsonMap, RequestId, RunId, text_preview
-from tui_agent.protocol.events.command import OfferedCommand
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.instructions import InstructionFile, SkillRecord
 from tui_agent.protocol.events.job import JobStarted
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import ForkChange
+from tui_agent.protocol.events.slash_command import OfferedCommand
 from tui_agent.protocol.events.todo import TodoItem
 from tui_agent.protocol.events.turn import (
     QuestionAsked,

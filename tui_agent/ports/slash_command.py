@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.protocol.display import DisplayBlock
-from tui_agent.protocol.events.command import OfferedCommand
+from tui_agent.protocol.events.slash_command import OfferedCommand
 
 
 @dataclass(frozen=True, slots=True)

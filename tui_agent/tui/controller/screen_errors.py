@@ -14,7 +14,7 @@ from typing import Final
 
 from tui_agent.config.paths import screen_error_log
 from tui_agent.folds.views import describe_error
-from tui_agent.tui.context import AppContext
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.text import clean_line
 
 MAX_BYTES: Final = 1 << 20

@@ -14,8 +14,8 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.worker import WorkType
 
-from tui_agent.tui.actions import Action
-from tui_agent.tui.context import AppContext
+from tui_agent.tui.app_context import AppContext
+from tui_agent.tui.keys_and_commands import Action
 from tui_agent.tui.modals.viewer import Viewer, show_full_notice
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.notice import MAX_ROWS, Level, Notice

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from tui_agent.context.init_guide import GUIDE_FILE, Survey, render_guide, survey
 from tui_agent.engine.components import EngineParts
 from tui_agent.errors import ConfigError, EnvironmentFault
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.agent import Action, Agent, AskModel, CallTools, Finish, ModelQuery, Reject, SayMessage
 from tui_agent.ports.environment import Environment
 from tui_agent.protocol.base import CallId, JsonMap

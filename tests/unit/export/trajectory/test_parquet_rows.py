@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui_agent.export.trajectory.parquet import read_rows, read_trace, write_trace
+from tui_agent.export.trajectory.parquet_rows import PART_COLUMNS, RUN_COLUMNS, rows_to_trace, trace_to_rows
 from tui_agent.export.trajectory.records import (
     AgentTrace,
     EnvoiCall,
@@ -18,7 +19,6 @@ from tui_agent.export.trajectory.records import (
     TestingState,
     TestResult,
 )
-from tui_agent.export.trajectory.rows import PART_COLUMNS, RUN_COLUMNS, rows_to_trace, trace_to_rows
 
 texts = st.text(max_size=12)
 small = st.integers(-1, 2**31 - 1)

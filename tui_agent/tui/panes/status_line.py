@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from textual.strip import Strip
 
-from tui_agent.tui.theme.symbols import Symbols
+from tui_agent.tui.theme.glyphs import Symbols
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.lists import LinePane
 from tui_agent.tui.widgets.rows import Part, cells, cut_parts, state_mark

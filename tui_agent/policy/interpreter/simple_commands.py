@@ -13,7 +13,7 @@ from typing import Final
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.catalog import Catalog
 from tui_agent.policy.catalog.catalog_entry import Entry
-from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.catalog.catalog_schema import Effect
 from tui_agent.policy.interpreter.call_options import UNLISTED, ParsedCall, parse_call
 from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, Doubt, FileUse, Value
 from tui_agent.policy.interpreter.draft import Draft

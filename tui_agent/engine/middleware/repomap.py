@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import tui_agent.plugin_api as api
 from tui_agent.errors import EnvironmentFault
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.repomap import RepoMaps
 from tui_agent.protocol.base import Payload
 from tui_agent.protocol.events.session import ErrorRaised

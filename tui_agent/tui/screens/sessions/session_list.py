@@ -12,11 +12,10 @@ from textual.strip import Strip
 
 from tui_agent.folds.usage_totals import NO_USAGE
 from tui_agent.protocol.unicode_text import format_count
+from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import non_json_text, read_rows
-from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.search_page import SearchPage
 from tui_agent.tui.screens.sessions.detail import Preview, SessionDetail
-from tui_agent.tui.screens.sessions.rendering import SessionsHeader, SessionTable
 from tui_agent.tui.screens.sessions.rows import (
     ListLine,
     SearchHit,
@@ -26,6 +25,7 @@ from tui_agent.tui.screens.sessions.rows import (
     parse_hits,
     parse_sessions,
 )
+from tui_agent.tui.screens.sessions.session_table import SessionsHeader, SessionTable
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Pen

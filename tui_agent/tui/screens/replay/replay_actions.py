@@ -11,7 +11,7 @@ from tui_agent.folds.context.compacted_rows import MessageRow
 from tui_agent.folds.views import Views
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import Action, footer
+from tui_agent.tui.keys_and_commands import Action, footer
 from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.modals.export_form import export_to_chosen_place
 from tui_agent.tui.modals.fork_form import ForkForm

@@ -38,14 +38,14 @@ from tui_agent.engine.input.user_shell import begin_user_shell, run_user_shell
 from tui_agent.engine.mailbox import Mailbox, PendingAnswers
 from tui_agent.engine.open_calls import TURN_ENDED_FIRST, close_calls
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.settings import SettingCommand, apply_setting, revoke_rule
+from tui_agent.engine.setting_commands import SettingCommand, apply_setting, revoke_rule
 from tui_agent.engine.tools.jobs import JobManager
 from tui_agent.engine.tools.tool_programs import Background, ProgramKeeper
-from tui_agent.engine.turns.agents import INIT_SOURCE, require_role
+from tui_agent.engine.turns.engine_agents import INIT_SOURCE, require_role
 from tui_agent.engine.turns.session_title import record_message
 from tui_agent.engine.turns.turns import Turns
 from tui_agent.errors import CheckpointError, ConfigError, StoreError, TuiAgentError, UsageError
-from tui_agent.folds.session.view import MENTIONS_REASON, SessionStateView
+from tui_agent.folds.session.state_view import MENTIONS_REASON, SessionStateView
 from tui_agent.ports.environment import OutputWidthSetter
 from tui_agent.protocol import commands
 from tui_agent.protocol.base import Payload, RequestId
