@@ -1,1 +1,1 @@
-"""Checkpoints of a workspace, which can be restored. They are in the session's own git repository."""
+"""Checkpoints of a workspace. They are commits in the session's own git repository, and can be restored."""

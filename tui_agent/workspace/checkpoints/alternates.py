@@ -1,6 +1,6 @@
-"""Finds the git object folders from which a checkpoint store borrows, and the missing folders among them.
+"""Finds the git object folders from which a checkpoint store borrows objects, and which of them are missing.
 
-The folders belong to the user's repository or to the store of the parent session.
+These folders belong to the user's repository, or to the checkpoint store of the parent session.
 """
 
 import os

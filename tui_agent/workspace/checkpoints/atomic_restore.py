@@ -79,7 +79,7 @@ FileIdentity = tuple[int, int, int]
 class Move:
     """One file operation of a restore, on one path.
 
-    - `staged`: number of the new file in the staging folder
+    - `staged`: number of the operation's files in the staging folder: `N.new` and `N.old`
     - `identity`: identity of the new file
     - `old_bits`: permission bits before the operation
     """
@@ -93,7 +93,7 @@ class Move:
 
 
 class StagingFolder:
-    """The staging folder of a restore. It holds the new files before the moves, and the old files after the moves."""
+    """The staging folder of a restore: it holds the new files before the moves, and the old files after the moves."""
 
     def __init__(self, files: RootedFiles, name: str, operations: FileOperations) -> None:
         self._files = files
@@ -105,7 +105,7 @@ class StagingFolder:
         """Create the staging folder, and lock it until this process ends or `clear` is called."""
         with self._files.folder([]) as root:
             self._operations.mkdir(self._name, root)
-            os.chmod(self._name, 0o700, dir_fd=root)
+            os.chmod(self._name, 0o700, dir_fd=root)  # the files in it may be private
         self.lock()
 
     def lock(self) -> bool:
@@ -171,6 +171,7 @@ class StagingFolder:
 
     def _link_or_move(self, source: str, source_fd: int, target: str, target_fd: int) -> None:
         """Give a file its target name by a hard link, or by a rename if the file cannot be linked."""
+        # A link fails if the target exists, while a rename would overwrite a file that someone else just created.
         try:
             self._operations.link(source, source_fd, target, target_fd)
         except OSError as fault:
@@ -187,7 +188,9 @@ class StagingFolder:
         try:
             with self._files.folder([self._name]) as stage:
                 for move in reversed(_read_journal(stage)):
-                    with contextlib.suppress(FileNotFoundError):
+                    with contextlib.suppress(
+                        FileNotFoundError
+                    ):  # this move was not reached, or was undone already
                         self._undo(stage, move, skipped)
             self._save([move for move in skipped if move.kind != "create"])
             self.clear()

@@ -45,7 +45,11 @@ CONVERTING_ATTRIBUTES = ("filter", "working-tree-encoding", "ident")
 
 @dataclass
 class BaselineDraft:
-    """The content of a session's first checkpoint while it is collected."""
+    """The content of a session's first checkpoint while it is collected.
+
+    - `entries`: maps each path to its entry in the new git index
+    - `bytes_read`: total size of the files read so far
+    """
 
     entries: dict[str, IndexEntry] = field(default_factory=dict)
     skips: SkippedPaths = field(default_factory=SkippedPaths)
@@ -53,7 +57,10 @@ class BaselineDraft:
 
 
 async def take_baseline(shadow: CheckpointStore) -> Baseline:
-    """Save the current files of the workspace as the session's first checkpoint."""
+    """Save the current files of the workspace as the session's first checkpoint.
+
+    In a git repository, only files that differ from the user's git index are read.
+    """
     started_ns = time.time_ns()
     baseline = BaselineDraft()
     with shadow.draft(empty=True) as draft:
@@ -75,7 +82,7 @@ async def take_baseline(shadow: CheckpointStore) -> Baseline:
         commit = await commit_tree(
             shadow, draft_checkpoint.tree, "", author="human", message=message, lines=lines
         )
-        if shadow.head:
+        if shadow.head:  # an earlier history, which the new first checkpoint does not have as a parent
             await protect_commit(shadow, shadow.head)
         shadow.tracked = {}
         await move_head(shadow, commit, draft_checkpoint)

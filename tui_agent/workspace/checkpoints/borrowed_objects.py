@@ -32,7 +32,7 @@ def borrow_objects(store: Path, objects: Path) -> None:
 
 
 async def measure_needed(shadow: CheckpointStore) -> int:
-    """Return the disk size in bytes of all objects in checkpoints, borrowed or not."""
+    """Return the disk size of all objects in checkpoints, borrowed or not, in bytes."""
     return int(await shadow.git.run_line("rev-list", "--objects", "--disk-usage", "--all"))
 
 

@@ -1,6 +1,6 @@
 """Cancellation of blocking work in a thread.
 
-Invariant: a write to the workspace or the store is never cancelled this way.
+Invariant: only reading is cancelled this way, never a write to the workspace or the store.
 """
 
 import contextlib

@@ -121,7 +121,10 @@ def _count_generated(shadow: CheckpointStore, changes: Sequence[ChangedPath]) ->
 
 
 async def _new_special_files(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str]:
-    """Return the new pipes, sockets and devices that git does not ignore."""
+    """Return the new pipes, sockets and devices that git does not ignore.
+
+    `candidates`: the changed paths. Only their folders and the folders of saved files are searched.
+    """
     # Git never lists special files. Only these folders are searched, so that nothing is read below an ignored folder.
     folders = {path.rpartition("/")[0] for path in (*shadow.tracked, *candidates) if not path.endswith("/")}
     paths = await run_sync(_special_files, shadow, folders | {""})
@@ -272,8 +275,9 @@ def examine_candidates(
 ) -> list[ChangedPath]:
     """Return the candidates that differ from the newest checkpoint, sorted by path.
 
-    `named`: True to read all candidates in detail, because the caller named them. If False, only the first `max_paths`
-    changed files are read in detail.
+    - `skips`: gets the paths that cannot be saved.
+    - `named`: True to read all candidates in detail, because the caller named them. If False, only the first
+      `max_paths` changed files are read in detail.
     """
     folder_of = shadow.find_generated().folder_of
     nested: dict[str, bool] = {}
@@ -334,6 +338,7 @@ def is_change(
         skips.add("Pipes, sockets and devices are not saved", path)
     if not state.can_be_saved:
         return entry is not None
+    # Git refuses a `.gitmodules` that is a link.
     if state.kind == "link" and path.rsplit("/", 1)[-1].lower() == ".gitmodules":
         skips.add("Git's own files are not saved", path)
         return False
@@ -343,7 +348,9 @@ def is_change(
         return state.size <= shadow.limits.file_bytes
     if entry.git_mode != state.git_mode or shadow.modes.has_other_bits(path, entry.git_mode, state.bits):
         return True
-    return not state.oid or state.oid != entry.oid
+    return (
+        not state.oid or state.oid != entry.oid
+    )  # without an id, the file was not read: git reported the change
 
 
 async def limit_to_quota(
@@ -376,7 +383,7 @@ def measure_growth(shadow: CheckpointStore) -> int:
 
 
 async def describe_changes(shadow: CheckpointStore, changes: list[ChangedPath]) -> tuple[FileDifference, ...]:
-    """Return line counts and contents of the first `max_paths` changed paths."""
+    """Return the contents, sizes and modes of the first `max_paths` changed paths. Large contents are left out."""
     detailed = changes[: shadow.limits.max_paths]
     ids = [change.entry.oid for change in detailed if change.entry is not None]
     sizes = await shadow.git.read_sizes(ids, missing=True)
@@ -423,7 +430,7 @@ def _rewrite_lines(text: str, below: tuple[str, ...]) -> list[str]:
 
 
 def rewrite_pattern(pattern: str, below: tuple[str, ...]) -> str | None:
-    """Convert an ignore pattern of a folder to a pattern of its subfolder.
+    """Convert an ignore pattern of a folder to a pattern of its subfolder, such as `/src/*.o` to `/*.o` for `src`.
 
     Return None if the pattern can match nothing in the subfolder.
 
@@ -433,7 +440,7 @@ def rewrite_pattern(pattern: str, below: tuple[str, ...]) -> str | None:
     body = pattern.removeprefix("!")
     path_pattern = body.rstrip("/")
     if "/" not in path_pattern or not below:
-        return pattern
+        return pattern  # a pattern without a slash matches at any depth
     parts = path_pattern.lstrip("/").split("/")
     for name in below:
         if parts and parts[0] == "**":

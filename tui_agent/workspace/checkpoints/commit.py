@@ -63,7 +63,7 @@ async def commit_changes(
 
 
 async def update_draft(shadow: CheckpointStore, draft: Path, paths: Collection[str]) -> DraftCheckpoint:
-    """Update a copy of the newest checkpoint's index with the files at `paths`."""
+    """Update the index file `draft`, a copy of the newest checkpoint's index, with the files at `paths`."""
     states = await run_sync(_read_states, shadow, sorted(paths))
     present = [path for path, state in states.items() if state.can_be_saved]
     missing = [path for path, state in states.items() if not state.can_be_saved]
@@ -101,6 +101,7 @@ async def _add(
             if _is_same_file(current[paths[0]], states[paths[0]]):
                 raise
             return
+        # One file makes git refuse the whole list. Halving the list finds it with few calls of git.
         half = len(paths) // 2
         await _add(shadow, draft, paths[:half], states)
         await _add(shadow, draft, paths[half:], states)
@@ -170,7 +171,7 @@ async def commit_tree(
 
 async def move_head(shadow: CheckpointStore, commit: str, draft_checkpoint: DraftCheckpoint) -> None:
     """Make `commit` the newest checkpoint, with the index of the draft; cannot be cancelled once started."""
-    with anyio.CancelScope(shield=True):
+    with anyio.CancelScope(shield=True):  # ref, index and memory must change together
         await shadow.git("update-ref", MAIN_REF, commit)
         await run_sync(draft_checkpoint.index.replace, shadow.git.index)
     for path, entry in draft_checkpoint.changed.items():

@@ -2,9 +2,9 @@
 
 Git stores only the executable bit, so the last paragraph of a commit message lists the bits:
 
-- `Usual: 644 755`: the usual bits of plain and executable files (in the first commit)
-- `Mode: 600 "path"`: a file with other bits
-- `Mode: - "path"`: a file with the usual bits again
+- `Usual: 644 755`: the usual bits of plain files and of executable files. Only the first commit has this line.
+- `Mode: 600 "path"`: a file that now has other bits
+- `Mode: - "path"`: a file that has the usual bits again
 """
 
 import json

@@ -138,6 +138,8 @@ class Git:
         return self.folder / "index"
 
     def _environment(self, index: Path, tree: Path, author: str) -> dict[str, str]:
+        # The user's GIT_ variables could redirect git to another repository, and a translated message is not
+        # recognised.
         inherited = {
             name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "LC_", "LANG"))
         }
@@ -215,7 +217,7 @@ class Git:
         return (await self(*args, stdin=stdin, index=index, author=author)).decode("utf-8", "replace").strip()
 
     async def read_contents(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
-        """Return the contents by object id. Raise `CheckpointError` if a size is wrong.
+        """Return the contents of objects by id. Raise `CheckpointError` if one is missing or has another size.
 
         `sizes`: maps the ids to the expected sizes in bytes.
         """

@@ -20,7 +20,7 @@ WORD_MASK = 0xFFFFFFFF
 
 
 class UnreadableIndex(Exception):
-    """Raised if a git index cannot be used. The caller must read the workspace's files instead."""
+    """Raised if a git index cannot be used. The caller then reads the workspace's files instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,7 @@ def read_index(path: Path) -> list[IndexEntry]:
     content = path.read_bytes()
     if len(content) < 32 or content[:4] != b"DIRC":
         raise UnreadableIndex("it is not an index")
+    # With `index.skipHash`, git writes zeros in place of the checksum.
     if content[-20:] not in (hashlib.sha1(content[:-20], usedforsecurity=False).digest(), bytes(20)):
         raise UnreadableIndex("its checksum is wrong")
     _, version, count = HEAD.unpack_from(content)
@@ -76,6 +77,7 @@ def read_index(path: Path) -> list[IndexEntry]:
         raise UnreadableIndex("it is cut off") from fault
     while offset < len(content) - 20:
         name, length = struct.unpack_from(">4sI", content, offset)
+        # An extension whose name begins with a capital letter is optional; the index cannot be read without the others.
         if not b"A" <= name[:1] <= b"Z":
             raise UnreadableIndex(f"it needs the extension {name!r}")
         offset += 8 + length

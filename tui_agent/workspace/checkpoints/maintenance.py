@@ -82,7 +82,7 @@ async def _repack(shadow: CheckpointStore, *, own: bool, borrowing: bool) -> Non
 
 
 def _count_objects(store: Path) -> tuple[int, int]:
-    """Return the numbers of loose objects and of packs in the store, except packs of copied objects."""
+    """Return (number of loose objects, number of packs) of the store. Packs of copied objects are not counted."""
     objects = store / "objects"
     loose = sum(len(list(folder.iterdir())) for folder in objects.iterdir() if len(folder.name) == 2)
     packs = {path.stem for path in (objects / "pack").glob("*.pack")}

@@ -48,12 +48,17 @@ from tui_agent.workspace.checkpoints.unsaved_files import format_before_lines, f
 async def restore(
     shadow: CheckpointStore, plan: RestorePlan, overwrite: Sequence[str], operations: FileOperations
 ) -> RestoreResult:
-    """Run a restore plan; skip each operation with a conflict, unless its path is in `overwrite`."""
+    """Run a restore plan; skip each operation with a conflict, unless its path is in `overwrite`.
+
+    Raise `CheckpointError` if a file changed in the meantime or the restore failed. The workspace is then unchanged.
+    """
     if plan.head != shadow.head:
         raise CheckpointError(
             "A new checkpoint was taken after this restore was planned.",
             hint="Nothing was changed. Try again.",
         )
+    # Prepared again, because files may have changed since the user saw the plan. What has a conflict only now is
+    # skipped.
     prepared = await prepare_restore(shadow, plan.source, {*plan.named, *overwrite}, plan.kept_changes)
     planned = {operation.path for operation in plan.actions}
     requested = {operation.path for operation in plan.actions if not operation.conflict} | set(overwrite)
@@ -83,7 +88,10 @@ async def restore(
 def _select_possible(
     shadow: CheckpointStore, prepared: PreparedRestore, chosen: set[str]
 ) -> tuple[list[RestoreOperation], dict[str, str]]:
-    """Return the chosen operations that are possible, and the reason for each blocked path."""
+    """Return (the chosen operations that are possible, the reason for each blocked path).
+
+    `chosen`: paths of the operations to run.
+    """
     while True:  # leaving out one operation can block others
         operations = [
             replace(operation, blocked="")
@@ -225,6 +233,7 @@ def find_emptied_folders(shadow: CheckpointStore, removed: set[str], created: li
     removed_paths = set(removed)
     for folder in sorted(folders - initially_empty - {"."}, key=lambda path: path.count("/"), reverse=True):
         names = {f"{folder}/{child.name}" for child in (shadow.workspace / folder).iterdir()}
+        # Subfolders come first, so that a folder with only emptied folders is empty too.
         if folder not in needed and names <= removed_paths:
             emptied_folders.append(folder)
             removed_paths.add(folder)
@@ -265,7 +274,7 @@ async def commit_restore(
                 message=message,
                 lines=[f"Restored: {prepared.source}", *lines],
             )
-        await protect_commit(shadow, shadow.head)
+        await protect_commit(shadow, shadow.head)  # a redo needs the checkpoint that is no longer the newest
         await move_head(shadow, commit, draft_checkpoint)
     return commit
 

@@ -64,9 +64,11 @@ async def find_touched(
 
 
 async def _find_session_changes(shadow: CheckpointStore, before: str, after: str) -> set[str]:
-    """Return the paths that the session changed between two commits. Paths without a net difference are left out."""
+    """Return the paths that the session changed between two commits, and that differ between them."""
     touched = (await _find_touched(shadow, before, after)).session
-    touched |= (await _find_touched(shadow, after, before)).session
+    touched |= (
+        await _find_touched(shadow, after, before)
+    ).session  # an undo can have made `after` the older one
     differing = (await shadow.compare_trees(before, after)).keys()
     modes = (await shadow.read_modes(after)).lines_since(await shadow.read_modes(before))
     return touched & (differing | changed_mode_paths("\n".join(modes)))
@@ -115,6 +117,7 @@ async def _find_touched(
                 removed_by_human.discard(path)
             continue
         result.session.add(path)
+        # The session created the file again after the user removed it, so nothing of the user's is left in it.
         if path in removed_by_human:
             removed_by_human.remove(path)
             result.humans.discard(path)
@@ -257,7 +260,10 @@ async def _read_first_versions(
 ) -> dict[str, tuple[Entry, int]]:
     """Return the first saved version, as (entry, mode bits), of files that the source checkpoint lacks.
 
-    Only files that the session changed are returned.
+    They existed before the session changed them, so the restore brings this version back instead of removing the file.
+
+    - `ours`: the paths changed since the common base of the source and the newest checkpoint.
+    - `differing`: maps a path to its versions in (newest checkpoint, source).
     """
     versions = {}
     modes: dict[str, Modes] = {}
@@ -336,7 +342,7 @@ def mark_blocked(
 ) -> list[RestoreOperation]:
     """Return all operations, with the reason in `blocked` if an operation is impossible.
 
-    An operation is impossible if its path is not free, even after the `chosen` operations.
+    An operation is impossible if something else would be at its path even after the operations on the `chosen` paths.
     """
     removed = {
         operation.path
@@ -361,7 +367,8 @@ def _place_problem(
 ) -> str:
     """Return the reason why a path cannot be written, or an empty string.
 
-    `usable`: caches the parent paths that are folders or missing.
+    - `removed`: paths that the restore frees before.
+    - `usable`: caches the parent paths that are folders or missing.
     """
     for parent in reversed(PurePosixPath(operation.path).parents):
         name = parent.as_posix()

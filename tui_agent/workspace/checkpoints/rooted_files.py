@@ -161,7 +161,7 @@ class PathReader:
             return FileState("special", bits)
         file = os.open(name, FILE_FLAGS, dir_fd=fd)
         with os.fdopen(file, "rb", buffering=0) as reader:
-            status = os.fstat(file)
+            status = os.fstat(file)  # again, because the file may have been replaced before it was opened
             if not stat.S_ISREG(status.st_mode):
                 return FileState("special", bits)
             bits, size = stat.S_IMODE(status.st_mode), status.st_size

@@ -92,7 +92,11 @@ class GitCheckpoints:
     async def _open_exclusively(
         self, *, begun: bool = True, upkeep: bool = False
     ) -> AsyncIterator[CheckpointStore]:
-        """Open the store for one call at a time. Cancel a running maintenance."""
+        """Open the store for one call at a time. Cancel a running maintenance.
+
+        - `begun`: True to require a first checkpoint. Raise `CheckpointError` if there is none.
+        - `upkeep`: True for maintenance itself, which needs no workspace.
+        """
         if self.unavailable_reason:
             raise CheckpointError(self.unavailable_reason)
         if self._upkeep_scope is not None and not upkeep:
@@ -284,9 +288,9 @@ class GitCheckpoints:
     async def export_bundle(self, dest: Path, redact: Redact | None = None) -> dict[str, str]:
         """Write all checkpoints into one file for `git clone`.
 
-        Return a map from the id of each commit that redaction changed to the commit's new id.
+        `redact`: function that redacts files, names and messages (None: write everything unchanged).
 
-        `redact`: function that redacts files, names and messages.
+        Return a map from the id of each commit that redaction changed to the commit's new id.
         """
         async with self._read_access() as shadow:
             if redact is None:

@@ -42,7 +42,7 @@ def record_stand_in(store: Path, lost: str, commit: str) -> None:
 
 
 def resolve_stand_in(store: Path, commit: str) -> str:
-    """Return the checkpoint that replaces `commit`, or `commit` itself if it was not lost.
+    """Return the checkpoint that replaces the lost checkpoint `commit`, or `commit` itself if nothing replaces it.
 
     Raise `OSError` if the record cannot be read.
     """
@@ -50,7 +50,9 @@ def resolve_stand_in(store: Path, commit: str) -> str:
     if path.exists():
         for line in path.read_text("ascii", "replace").splitlines():
             lost, _, replacement = line.partition(" ")
-            commit = replacement if lost == commit else commit
+            commit = (
+                replacement if lost == commit else commit
+            )  # a replacement can be lost, too; its line comes later
     return commit
 
 
@@ -121,6 +123,7 @@ def _is_sound(name: str, path: Path) -> bool:
 
 FOLDER_MODE = 0o700
 _PATH_CHECKS = ("hasDot", "hasDotdot", "hasDotgit", "fullPathname", "emptyName", "nullSha1")
+# The paths in an imported bundle are not trusted: one such as `../.bashrc` must not reach a restore.
 _STRICT = tuple(word for name in _PATH_CHECKS for word in ("-c", f"fsck.{name}=error"))
 
 
@@ -222,6 +225,7 @@ async def load_checkpoint(shadow: CheckpointStore, known: str) -> None:
         if written.code or written.out.decode().strip() != tree:
             read_result = await shadow.git.run("read-tree", "-m", known, index=draft)
             if read_result.code:
+                # The copied index is damaged or does not fit: build a new one, although git must then read all files.
                 await run_sync(draft.unlink, True)
                 await shadow.git("read-tree", known, index=draft)
         await shadow.git.run("update-index", "-q", "--refresh", index=draft)

@@ -41,7 +41,12 @@ class Entry(NamedTuple):
 
 @dataclass
 class CheckpointStore:
-    """A session's checkpoint store and its newest checkpoint, in memory."""
+    """A session's checkpoint store, and its newest checkpoint in memory.
+
+    - `head`: commit of the newest checkpoint; empty before the first one
+    - `tracked`: the files of the newest checkpoint by path
+    - `modes`: the permission bits of these files
+    """
 
     git: Git
     workspace: Path

@@ -43,7 +43,7 @@ def parse_before_lines(message: str) -> set[str]:
 def format_left_lines(paths: Iterable[str], first_kept: Mapping[str, str]) -> list[str]:
     """Return the `Left` lines of a commit message, such as `Left: ["path", "commit"]`.
 
-    There is one line for each path that a restore left unchanged.
+    Each line names a path that a restore left unchanged, or that has contested changes.
 
     `first_kept`: maps a path to the commit that first saved it. For other paths, the commit in the line is empty.
     """

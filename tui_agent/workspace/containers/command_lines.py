@@ -90,12 +90,14 @@ class DockerCommandLine:
     def supervise(self, name: str, root: str) -> tuple[str, ...]:
         """Return the command line that starts a container, without the script for its first process."""
         settings = self._settings
+        # `-v` cannot express a path with a colon.
         mount: tuple[str, ...] = ("-v", f"{root}:{root}")
         if ":" in root:
             mount = ("--mount", f"type=bind,source={root},target={root}")
         if settings.work_dir:
             mount += ("--mount", f"type=bind,source={root},target={settings.work_dir}")
         own: tuple[str, ...] = ()
+        # Podman maps the user's own id to root in the container, so its files already belong to the user.
         if "podman" not in settings.program:
             own = ("--pids-limit", str(MAX_PROCESSES))
             if os.getuid():  # a docker daemon would otherwise write files of root into the workspace

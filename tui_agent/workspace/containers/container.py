@@ -132,7 +132,10 @@ class Container:
             await self._repeat("orphans KILL")
 
     async def signal(self, signal_name: str, marker: str) -> int:
-        """Send a signal to the processes of a command, and return their number."""
+        """Send a signal to the processes of a command, and return their number.
+
+        `signal_name`: such as `TERM`; `0` only counts the processes.
+        """
         return int(await self._ask(f"signal {signal_name} {marker}"))
 
     async def _repeat(self, request: str) -> None:
@@ -198,10 +201,8 @@ class Container:
             raise EnvironmentFault(f"{self._settings.program} failed: {last_line(errors)}")
 
     async def _remove(self) -> None:
-        with (
-            anyio.move_on_after(REMOVE_LIMIT_S, shield=True),
-            suppress(EnvironmentFault),
-        ):  # the container has ended
+        # An error means that the container is gone already.
+        with anyio.move_on_after(REMOVE_LIMIT_S, shield=True), suppress(EnvironmentFault):
             await self._run_client(self.command_line.remove(self.name))
 
     async def aclose(self) -> int:
@@ -252,7 +253,9 @@ class ContainerLauncher:
         container = self._container
         program = container.command_line.run(container.name, env, has_input=self._has_input)
         words = (*program, "sh", "-c", COMMAND, "sh", "merged" if self._merged else "separate", *argv)
-        container.running.add(self._marker)
+        container.running.add(
+            self._marker
+        )  # before the start: the end of another command must not kill its processes
         started = container.reaper.launch(
             words, folder, self._environ, child_descriptors, wrapped=wrapped, cleanup=cleanup
         )

@@ -189,7 +189,7 @@ _TOOL_SECTIONS = frozenset({"branch", "remote"})
 
 @dataclass(frozen=True, slots=True)
 class GitConfig:
-    """The settings of one git configuration that name other folders. All its other settings are harmless."""
+    """The settings of one git configuration file that name other folders. All its other settings are harmless."""
 
     hooks: tuple[str, ...] = ()
     """Values of `core.hooksPath`."""
@@ -225,6 +225,7 @@ def _parse(text: str, path: str) -> list[tuple[str, str]]:
     for raw_line in text.split("\n"):
         line = raw_line.strip(" \t")
         if _BLANK_OR_COMMENT.fullmatch(line):
+            # It is doubtful if the next line belongs to the comment.
             if raw_line.endswith("\\"):
                 raise UnsafeRepositoryError(f"a comment in {path} ends with a backslash")
         elif header := _SECTION.fullmatch(line):

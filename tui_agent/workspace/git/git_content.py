@@ -47,7 +47,7 @@ class GitContent:
         self._results: dict[str, tuple[tuple[int, ...], TrackedVersion]] = {}
 
     def clear_cache(self) -> None:
-        """Forget the repositories' locations, so that each folder is looked up again."""
+        """Forget the repositories' locations, because a repository may have been created or removed."""
         self._tops.clear()
 
     def find_version(self, path: str, info: os.stat_result) -> TrackedVersion:

@@ -150,11 +150,11 @@ _IGNORED_REVISIONS = ".git-blame-ignore-revs"
 
 
 def can_run_programs(root: str, folders: Collection[str] = ()) -> bool:
-    """Return True if a repository could make read-only git commands run programs or read outside files.
+    """Return True if a repository could make read-only git commands run programs or read files outside `root`.
 
-    `folders`: working folders of the git commands, as relative names or patterns.
+    `folders`: working folders of the git commands, as names or patterns relative to `root` (empty: `root` itself).
 
-    The result is also True for a folder without a work tree.
+    The result is also True if such a folder is in no work tree, and in case of doubt.
     """
     # Without a work tree, git compares arbitrary files.
     home = os.path.realpath(root)

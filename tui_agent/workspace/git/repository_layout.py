@@ -1,7 +1,7 @@
 """Layout of a git repository: its folder, the shared folder, its work trees and submodules.
 
-Invariant: a repository is inside one of the allowed folders (`homes`), or refers back to its work tree. Of an index,
-only versions 2 and 3 with SHA-1 are read.
+Invariant: an accepted repository is inside one of the allowed folders (`homes`), or refers back to its work tree. Only
+index files of the versions 2 and 3 with SHA-1 are read.
 """
 
 import os
@@ -106,7 +106,11 @@ _HEAD = re.compile(r"ref: refs/\S+|[0-9a-f]{40}")
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The git repository that git uses in a certain folder. All paths are real paths."""
+    """The git repository that git uses in a certain folder. All paths are real paths.
+
+    - `folder`: the git folder, such as `.git`
+    - `shared`: the folder with objects and refs. It differs from `folder` in a linked work tree.
+    """
 
     work_tree: str
     """The top folder of the repository's files, or empty if git runs in the repository's own folder."""

@@ -61,7 +61,8 @@ def replace_file(
     temporary = f".tui-agent-{secrets.token_hex(12)}.tmp"
     fd, has_name = _open_temporary(temporary, folder_fd, 0o666 if state is None else 0o600)
     try:
-        # Without locks, as on some network file systems, others may remove this file as a leftover.
+        # The lock shows other processes that this file is in use. A file system without locks, such as some network
+        # file systems, leaves it unprotected against `remove_leftovers`.
         with suppress(OSError):
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _write_all(fd, data)
@@ -84,7 +85,7 @@ def replace_file(
         raise
     finally:
         os.close(fd)
-    os.fsync(folder_fd)
+    os.fsync(folder_fd)  # the new name, too, must survive a crash of the system
     return status
 
 
@@ -108,6 +109,7 @@ def _remove_leftover(name: str, folder_fd: int) -> bool:
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
             return False
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises while its writer is alive
+        # The lock belongs to the open file. The name may already lead to another file.
         if os.stat(name, dir_fd=folder_fd, follow_symlinks=False).st_ino != status.st_ino:
             return False
         os.unlink(name, dir_fd=folder_fd)

@@ -351,7 +351,7 @@ def _find_carriers(marker: bytes) -> Iterator[int]:
 
 def _kill_carriers(marker: bytes) -> int:
     killed = 0
-    for _ in range(10):
+    for _ in range(10):  # a process can start another one between the listing and its end
         strays = list(_find_carriers(marker))
         for pid in strays:
             try:

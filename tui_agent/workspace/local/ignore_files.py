@@ -71,7 +71,7 @@ class IgnoreFiles:
         return self._work_left >= 0 and rules.is_ignored(name, folder)
 
     def may_be_brought_back(self, name: str) -> bool:
-        """Return True if a `!` line could re-include this file or a folder above it."""
+        """Return True if a line with `!` in an ignore file could re-include this file or a folder above it."""
         patterns = self._read_folder(name.rpartition("/")[0]).brought_back
         names = name.lower().split("/")
         self._work_left -= len(patterns) * len(names)

@@ -218,6 +218,7 @@ def _check_expected(state: FileState | None, expect: str | None, path: str) -> N
 def _replace_file(
     name: str, folder_fd: int, path: str, data: bytes, state: FileState | None
 ) -> os.stat_result:
+    # The replacement is a new file, so the system itself would not refuse to replace a write-protected one.
     if state is not None and not state.status.st_mode & 0o222:
         raise EnvironmentFault(
             f"{printable_path(path)} is write-protected (mode {stat.S_IMODE(state.status.st_mode):03o}).",
@@ -225,6 +226,7 @@ def _replace_file(
         )
 
     def check_again() -> None:
+        # Writing the new content took time. Another program may have changed the file meanwhile.
         if state is None:
             _check_expected(_read_state(name, folder_fd, path), None, path)
         else:
@@ -239,6 +241,7 @@ def _replace_file(
 
 
 def _check_unchanged(name: str, folder_fd: int, path: str, state: FileState) -> None:
+    # Only the stat data: hashing a large file again would take long, and leave time for another change.
     current = os.stat(name, dir_fd=folder_fd, follow_symlinks=False)
     before = state.status
     if (current.st_ino, current.st_size, current.st_mtime_ns) != (

@@ -89,7 +89,7 @@ def _split_names(names: Sequence[str]) -> list[bytes]:
 
 
 def _openat2(folder_fd: int, path: bytes) -> int:
-    for _ in range(_RETRIES):
+    for _ in range(_RETRIES):  # EAGAIN: a folder was renamed while the kernel resolved the path
         fd: int = _syscall()(_SYS_OPENAT2, folder_fd, path, _OPEN_HOW, len(_OPEN_HOW))
         if fd >= 0:
             return fd

@@ -1,6 +1,6 @@
 """Search for the spelling of a path on disk. Some file systems open one file under several spellings.
 
-Invariant: names that differ in case count as equal only if they open the same file.
+Invariant: names that differ only in case count as equal only if they open the same file.
 """
 
 import os

@@ -1,7 +1,7 @@
 """The reaper: a small process between tui-agent and all programs that its tools start.
 
-The reaper uses only the standard library, and forks a *warden* for each command. The warden adopts all descendants of
-the command, even if they start a new session. On Linux, it registers as a subreaper for this.
+The reaper uses only the standard library, and forks a *warden* for each command. On Linux, the warden registers as a
+subreaper: it becomes the parent of all orphaned descendants of the command, even if they start a new session.
 
 Invariant: when a command's socket to tui-agent is closed for any reason, the warden kills all processes of the
 command.
@@ -119,6 +119,7 @@ class Reaper:
             self._open = False
             return
         order, (control, *descriptors) = received
+        # A fork starts much faster than a new Python.
         child = os.fork()
         if not child:
             self._become_warden(order, control, descriptors)
@@ -136,13 +137,14 @@ class Reaper:
                 os.execv(order["cleanup"][0], order["cleanup"])
             os._exit(min(killed, 100))
         finally:
-            os._exit(101)
+            os._exit(101)  # never return into the reaper's own loop
 
     def _reap(self) -> None:
         for child, code in reap_children():
             if child in self._wardens:
                 self._wardens.discard(child)
                 self._killed += max(code, 0)
+            # A warden that was killed or failed leaves its command's processes to the reaper.
             self._has_strays |= self._is_subreaper and not 0 <= code <= 100
 
 
@@ -269,7 +271,7 @@ class Warden:
         return False
 
     def _end(self, signal_number: signal.Signals) -> None:
-        if not LINUX:
+        if not LINUX:  # the descendants are unknown there, but most stay in the command's process group
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._leader, signal_number)
         processes = find_descendants(os.getpid())
@@ -406,6 +408,7 @@ def read_parent(pid: int) -> int | None:
             text = file.read()
     except OSError:
         return None
+    # The program's name is in parentheses, and can contain blanks and parentheses itself.
     fields = text[text.rindex(b")") + 2 :].split(None, 2)
     return None if fields[0] in (b"Z", b"X") else int(fields[1])
 

@@ -244,7 +244,7 @@ class ReaperClient:
         for child in tuple(self._children):
             child.kill()
         with line:
-            line.shutdown(socket.SHUT_WR)
+            line.shutdown(socket.SHUT_WR)  # the reaper ends, and answers with the number of killed processes
             line.settimeout(CLOSE_TIMEOUT_S)
             reply = b""
             with suppress(OSError):
@@ -271,6 +271,7 @@ class ReaperClient:
             try:
                 self.pid = os.posix_spawn(
                     sys.executable,
+                    # Isolated, and with an empty environment: nothing of the user's can change how the reaper works.
                     [sys.executable, "-I", "-S", "-X", "utf8", reaper.__file__, json.dumps(options)],
                     {},
                     file_actions=[

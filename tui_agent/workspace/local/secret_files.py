@@ -295,5 +295,5 @@ def _holds_key(path: str) -> bool:
         with Path(path).open("rb") as file:
             data = file.read(_MAX_KEY_FILE_BYTES + 1)
     except OSError:
-        return True
+        return True  # in doubt, the file counts as secret
     return len(data) > _MAX_KEY_FILE_BYTES or _PRIVATE_KEY_MARK in data

@@ -130,7 +130,7 @@ class OutputCollector:
 
     @property
     def cut_offset(self) -> int:
-        """The place in the collected output where bytes were omitted."""
+        """Offset in the collected output at which bytes were omitted, if any."""
         return len(self._first)
 
     def output(self) -> bytes:
@@ -203,6 +203,7 @@ def _create_pipes(*collectors: OutputCollector | None) -> tuple[dict[int, Output
 def _create_input_descriptor(data: bytes) -> int:
     if not data:
         return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    # A file instead of a pipe: a program that does not read its input cannot block us.
     if sys.platform == "linux":
         descriptor = os.memfd_create("stdin")
     else:
@@ -257,7 +258,10 @@ def start_failure(outcome: Literal["not_found", "failed"], message: str) -> Exec
 async def _wait_for_end(
     child: RunningProgram, streams: Mapping[int, OutputCollector], command: Command, timeout_grace: float
 ) -> Literal["exited", "timeout", "flooded"]:
-    """Read output until the program ends, times out or writes too much; end its processes and return the outcome."""
+    """Read output until the program ends, times out or writes too much. End its processes, and return the outcome.
+
+    `timeout_grace`: seconds between SIGTERM and SIGKILL after a timeout.
+    """
     timeout, grace, is_timeout = command.timeout, CANCEL_GRACE_S, False
 
     def is_flooded() -> bool:
@@ -280,6 +284,7 @@ async def _wait_for_end(
         if scope.cancelled_caught:
             is_timeout, grace = True, timeout_grace
     finally:
+        # Shielded: also after a cancellation, no process of the command may stay behind.
         with anyio.move_on_after(CLEANUP_LIMIT_S, shield=True):
             await child.end(grace)
             for read_end, collector in streams.items():
@@ -303,7 +308,7 @@ async def _read(read_end: int, take: Callable[[bytes], None]) -> None:
 
 def _drain(read_end: int, collector: OutputCollector) -> None:
     with suppress(BlockingIOError):
-        for _ in range(32):
+        for _ in range(32):  # a process that could not be killed may write for ever
             data = os.read(read_end, _CHUNK)
             if not data:
                 return

@@ -114,7 +114,7 @@ class E2BMachine:
             raise provider_fault("E2B could not run a command", error, INTERRUPTIONS) from error
 
     async def _prolong(self) -> None:
-        """Restart the sandbox's lifetime. Skip this if it was done in the last `PROLONG_AFTER_S` seconds."""
+        """Extend the sandbox's lifetime, unless this was done in the last `PROLONG_AFTER_S` seconds."""
         if time.monotonic() - self._prolonged_at > PROLONG_AFTER_S:
             self._prolonged_at = time.monotonic()
             await self._sandbox.set_timeout(self._lifetime_s)

@@ -106,7 +106,7 @@ class RemoteEnvironment(EnvironmentWrapper):
         argv = spec.argv or ("bash", "-c", spec.script)
         if any("\0" in word for word in argv):
             return start_failure("failed", f"{argv[0]} could not be started: Invalid argument.")
-        # Commands can run at the same time, but a copy must not meet another one.
+        # Commands can run at the same time, but only one copy operation can.
         async with self._lock:
             for mirror in self._mirrors:
                 await mirror.push()

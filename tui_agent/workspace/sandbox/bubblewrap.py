@@ -17,7 +17,7 @@ DESCRIPTORS = (3, 4)
 
 @dataclass(frozen=True, slots=True)
 class PrivateFolders:
-    """tui-agent's own folders and files, mounted in the sandbox until the session ends."""
+    """tui-agent's own folders and files, mounted in the session's sandboxes."""
 
     temporary: str
     persistent: str

@@ -84,7 +84,10 @@ async def run_confined(
 async def _find_denial(
     confinement: Confinement, confined_command: ConfinedCommand, spec: ExecSpec, result: ExecResult
 ) -> SecretDenial:
-    """Return what the sandbox probably refused to a command that ended. Empty if the command succeeded."""
+    """Return the secret files or the reason with which the sandbox probably made an ended command fail.
+
+    The result is empty if the command succeeded, or if the sandbox was probably not the cause.
+    """
     if not result.exit_code:
         return SecretDenial()
     text = (result.output + result.stderr).decode("utf-8", "replace")

@@ -46,8 +46,7 @@ from tui_agent.workspace.sandbox.sandbox_environment import confined_variables, 
 
 _MAX_STATUS_BYTES = 4096
 _SETTLED_S = 60.0
-"""Minimum age of a private folder, in seconds, before it can be removed."""
-# A younger folder is possibly not yet locked.
+"""Minimum age of a private folder, in seconds, before it can be removed. A younger one may not be locked yet."""
 _FOLDERS = ("tmp", "longer", "empty")
 _FILES = {"blank": 0o444, "shut": 0o000}
 
@@ -300,6 +299,7 @@ class Confinement:
             options = bubblewrap.bubblewrap_arguments(
                 machine, mounts, private, folder.path, network=network, has_filter=filtered
             )
+            # Checked inside the sandbox: a path may be replaced between its check here and its mount.
             same_files = (OpenedPath(".", folder.device, folder.inode), *extra)
             yield [*options, *_landlock_command(mounts, same_files, guards)], descriptors, status
 
@@ -363,7 +363,7 @@ def _create_locked_folder(parent: Path) -> tuple[Path, int]:
                 _remove_if_unlocked(leftover)
     folder = Path(tempfile.mkdtemp(dir=parent))
     lock_fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
-    fcntl.flock(lock_fd, fcntl.LOCK_EX)
+    fcntl.flock(lock_fd, fcntl.LOCK_EX)  # the kernel releases it at the end of this process, however it ends
     return folder, lock_fd
 
 

@@ -1,6 +1,7 @@
 """Detects the sandbox's denials in the last output of a failed command.
 
-Invariant: this module reads only the variable names in masked files, and tests if mentioned files exist.
+Invariant: of the masked files, this module uses only the names of variables. Of other files, it tests only if they
+exist.
 
 The result is a guess. Its only consequence is that the user may be asked to run the command again.
 """
@@ -100,7 +101,7 @@ def explain_denial(
     lines = tail.splitlines()
     if exit_code == _BAD_SYSTEM_CALL or any("bad system call" in line.lower() for line in lines):
         return "The command made a system call that the sandbox blocks."
-    for line in reversed(lines):
+    for line in reversed(lines):  # the last error is usually the one that ended the command
         if read_only and _READ_ONLY.search(line) and not _find_outside_paths(line, bounds):
             return _READ_ONLY_RUN
         if sealed and _READ_ONLY.search(line) and _REPOSITORY.search(line):

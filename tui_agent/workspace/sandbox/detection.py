@@ -90,7 +90,7 @@ def _detect_bubblewrap() -> SandboxSupport:
     problem = ""
     with tempfile.TemporaryDirectory(prefix="tui-agent-try-") as folder:
         private = bubblewrap.PrivateFolders(folder, folder, folder, folder, folder)
-        for nested in (True, False):
+        for nested in (True, False):  # older versions of bubblewrap cannot forbid nested user namespaces
             machine = bubblewrap.Machine(
                 program=name,
                 can_forbid_nesting=nested,

@@ -106,8 +106,7 @@ def _may_be_opened(bounds: Bounds, path: str) -> bool:
 
 
 def _is_harmless(bounds: Bounds, folder: str) -> bool:
-    """Return True if neither `folder` nor anything in it is guarded (must never be written) or gives access to a
-    service."""
+    """Return True if `folder` contains nothing that is guarded (must never be written) or gives access to a service."""
     protected = (
         bounds.root,
         bounds.home,

@@ -236,14 +236,14 @@ def first_private_name(path: str) -> str:
 
 
 def is_own(path: str, base: Path | None) -> bool:
-    """Return True if every visible file at `path` was made by a sandboxed command.
+    """Return True if only sandboxed commands can have made the file at `path`, because the path is in a private folder.
 
     - `path`: a real path
     - `base`: the sandbox's own folder
     """
     first = first_private_name(path)
     if not first or os.path.normpath(path) != path or os.path.lexists(first):
-        return False
+        return False  # for example, because a file outside the sandbox has this name
     if base is None:
         return True
     folder = next(kept_folder for kept_folder in PRIVATE_NAMES if path.startswith(f"{kept_folder}/"))

@@ -1,4 +1,4 @@
-"""Names that commands must not create: placeholders at them, and renaming of new files with such names.
+"""Protection of names that commands must not create: placeholders, and renaming of new files with these names.
 
 A sandbox can protect only existing paths, so an empty folder is created at each missing name. New settings of other
 programs, such as `.vscode`, are renamed when the command has ended, because other programs would use them without
@@ -83,9 +83,12 @@ class Placeholders:
                 paths = (*paths, *islice(free, 1))
                 created = [path for path in paths if not os.path.lexists(path)]
                 existing = {*recorded, *created}
+                # The record comes first: after a crash, each placeholder on disk must be known as ours.
                 _write_record(descriptor, sorted(existing))
                 for path in created:
                     _create_placeholder(path, self._content_of(path))
+                # All holders share this lock. Who can lock it exclusively is the last one, and removes the
+                # placeholders.
                 fcntl.flock(descriptor, fcntl.LOCK_SH)
             yield tuple(sorted(existing))
         finally:

@@ -118,6 +118,7 @@ def _instructions(machine: Architecture) -> list[bytes]:
         _instruction(_RETURN, _KILL),
         _instruction(_LOAD, _NUMBER),
     ]
+    # On x86-64, a second set of numbers (x32) would lead around the checks of the first one.
     if machine.x32:
         code += [_instruction(_AT_LEAST, _X32, 0, 1), _instruction(_RETURN, _KILL)]
     for name in DENIED_CALLS:
