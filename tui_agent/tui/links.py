@@ -10,10 +10,13 @@ from urllib.parse import urlsplit
 from tui_agent.protocol.unicode_text import describe_invisible, reveal_invisible
 
 _WEB: Final = re.compile(r"https?://[^\s\\<>\"`{}|^]+", re.IGNORECASE)
+"""Matches an address that the app may open."""
 _NETLOC: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:[/\\]*)([^/\\?#\s]*)")
+"""Matches the scheme of an address, and its part with the user, the host and the port."""
 _HOST: Final = re.compile(
-    r"(?:[a-z0-9_](?:[a-z0-9_-]{0,62})\.)*[a-z0-9_-]{1,63}\.?|\[[0-9a-f:.%]+\]", re.IGNORECASE
+    r"(?:[a-z0-9_](?:[a-z0-9_-]{0,62})\.)*[a-z0-9_-]{1,63}\.?|[0-9a-f]*+:[0-9a-f:.]*", re.IGNORECASE
 )
+"""Matches a host name in DNS form, or an IPv6 address as `urlsplit` returns it: without its brackets."""
 
 
 class Address(NamedTuple):

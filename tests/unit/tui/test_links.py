@@ -27,6 +27,8 @@ def drawn(markdown: str) -> tuple[str, list[str]]:
         ("https://example.com/a?b=c#d", "https://example.com/a?b=c#d", "example.com"),
         ("HTTPS://Example.com", "HTTPS://Example.com", "example.com"),
         ("http://127.0.0.1:8000/", "http://127.0.0.1:8000/", "127.0.0.1"),
+        ("http://[::1]:8000/", "http://[::1]:8000/", "::1"),
+        ("https://[2001:db8::1]/x", "https://[2001:db8::1]/x", "2001:db8::1"),
         ("https://good.com@evil.example/", "https://good.com@evil.example/", "evil.example"),
         ("https://аррӏе.com/x", "https://xn--80ak6aa92e.com/x", "xn--80ak6aa92e.com"),
         ("https://u@bücher.example:81/", "https://u@xn--bcher-kva.example:81/", "xn--bcher-kva.example"),
