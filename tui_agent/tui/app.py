@@ -50,6 +50,7 @@ GC_THRESHOLDS = 20_000, 20, 20
 """Thresholds of the garbage collector. They are higher than Python's defaults, so the collector runs less often."""
 # Events create few reference cycles, so fewer collections suffice.
 TWICE_S = 1.5
+"""Maximum time between the two presses of Ctrl+C that quit, in seconds."""
 
 
 class AgentApp(SessionApp, inherit_bindings=False):
@@ -151,12 +152,12 @@ class AgentApp(SessionApp, inherit_bindings=False):
                 self.request_quit()
             elif name == "quit_empty" and (not is_covered or self.screen is self.quit_question):
                 if self.editor.text:
-                    continue
+                    continue  # The same key edits the text.
                 self.request_quit()
             elif name == "stop" or (
                 is_covered and (self.controller is None or not self.controller.works_over_sheet(name))
             ):
-                continue
+                continue  # The focused widget, or the sheet above it, handles the key.
             elif is_covered and self.controller is not None:
                 self.controller.run_over_sheet(name)
             else:
@@ -182,6 +183,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
     def _wait(self, item: Intent | Prompt.Submitted, status: str) -> None:
         """Queue an action or a message until the session is open; meanwhile, show `status`."""
+        # A key that is pressed again, because nothing happened yet, must not run its action twice.
         newest = self.waiting_intents[-1] if self.waiting_intents else None
         is_repeated = (
             isinstance(item, Intent)
@@ -348,7 +350,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
     def leave(self, reason: Literal["quit", "signal"] = "quit") -> None:
         """Close the session first, then the app."""
-        if self.has_quit:
+        if self.has_quit:  # A second request does not wait until the session is closed.
             self.exit(self.return_status)
             return
         self.has_quit = True

@@ -36,6 +36,7 @@ class CommandLine:
 
     def __init__(self, options: SessionOptions, environ: Mapping[str, str]) -> None:
         moved = {"TUI_AGENT_HOME": str(options.data_dir)} if options.data_dir is not None else {}
+        # Keys go into the environment, because all users of the machine can see the arguments of a process.
         self._environ = {
             **environ,
             **moved,

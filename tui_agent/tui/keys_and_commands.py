@@ -73,8 +73,7 @@ class Action(NamedTuple):
 
     @property
     def typed_words(self) -> list[tuple[str, str]]:
-        """The words that can be typed, each as (word, argument). For the alias `/plan plan`, the pair is `("/plan",
-        "plan")`."""
+        """The words that can be typed, as (word, argument) pairs. The alias `/plan plan` gives `("/plan", "plan")`."""
         texts = (self.slash, *self.aliases) if self.slash else self.aliases
         return [(word, argument) for word, _, argument in (text.partition(" ") for text in texts)]
 
@@ -450,6 +449,7 @@ def command_word(text: str) -> str:
     word = text.split(maxsplit=1)[0] if text.strip() else ""
     if not word.startswith("/"):
         return ""
+    # `/usr/bin` is a path. `/modle/x` is a command with a typing error, unless there is a folder `/modle`.
     name, has_more, _ = word[1:].partition("/")
     is_path = bool(has_more) and (
         not get_close_matches(f"/{name}", TYPED, n=1, cutoff=0.8) or os.path.lexists(f"/{name}")

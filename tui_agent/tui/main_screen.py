@@ -48,6 +48,7 @@ if TYPE_CHECKING:  # loaded after the first paint
 Spawn = Callable[[SessionOptions], "AppSession"]
 
 NOTICE_S = 8.0
+"""Time for which a notice is shown, in seconds."""
 BACKGROUND_S = 2.0
 """Maximum time to wait for the terminal's background colour, in seconds."""
 KEY_S = 0.04

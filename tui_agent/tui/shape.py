@@ -6,7 +6,9 @@ Invariant: all functions are pure, and only `shape(width, height)` knows the bre
 from typing import NamedTuple
 
 WIDE, SIDE, MIDDLE = 140, 100, 70
+"""Minimum widths of the terminal, in cells, for wide side panes, side panes, and the row with the policy."""
 AIRY, LOW = 30, 16
+"""Minimum heights of the terminal, in rows, for empty rows between the parts, and for the usual layout."""
 
 
 class Shape(NamedTuple):

@@ -22,6 +22,8 @@ _MAX_CACHED: Final = 200
 """Maximum length of a text to cache after cleaning, in characters."""
 
 _PLAIN = re.compile(r"[\n\x20-\x7e]*+")
+"""Matches a text that needs no cleaning."""
+# A sequence without its end does not match, so that it cannot hide the rest of a text.
 _STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f\n]{0,4096}+(?:\x07|\x1b\\|\x9c)"
 _CSI = r"(?:\x1b\[|\x9b)[0-?]{0,128}+[ -/]{0,16}+[@-~]"
 _UNSEEN = (
@@ -30,6 +32,7 @@ _UNSEEN = (
     "\U000e0000-\U000e0fff"
 )
 _FLAG_LETTERS = {0x1F1E6 + index: letter for index, letter in enumerate(ascii_uppercase)}
+"""Maps the code points of which flags consist to plain letters."""
 
 
 class _CleaningPatterns(NamedTuple):
@@ -88,6 +91,7 @@ def _remove_controls(text: str) -> str:
 
 
 def _fix_widths(text: str, find: _CleaningPatterns) -> str:
+    """Remove or replace the characters for which terminals use different widths."""
     text = find.joiners.sub("", find.emoji.sub("", text))
     if find.flags.search(text):
         text = text.translate(_FLAG_LETTERS)

@@ -8,6 +8,7 @@ import time
 from typing import Final
 
 SLICE_S: Final = 0.008
+"""Length of a slice, in seconds. A pressed key waits about this long at most."""
 
 
 class Slices:

@@ -45,6 +45,7 @@ class JobsScreen(Page[JobView]):
     def follow(self) -> None:
         """Update the screen if the jobs have changed."""
         view = self.context.jobs
+        # While a job runs, its elapsed time changes every second.
         if self.is_changed(view, int(self._now) if view.running else 0):
             self.listing.set_items(view.jobs[::-1])
             self.show_session()
@@ -116,7 +117,7 @@ class JobsScreen(Page[JobView]):
             return
         above = len(facts.rows)
         facts.text(text)
-        del facts.rows[above:-room]
+        del facts.rows[above:-room]  # Wrapped lines can take more rows than there are: keep the last ones.
 
     # -- actions ---------------------------------------------------------------------------------------------------
 

@@ -39,6 +39,7 @@ MIN_WIDTH_FOR_DETAIL = 100
 MIN_HEIGHT_FOR_HEADS = 24
 """Minimum height of the terminal, in rows, for empty rows between the title and the column names."""
 NOTICE_S = 10.0
+"""Time for which a notice is shown, in seconds."""
 HEADER_ACTIONS = ("help", "context", "cost", "model", "policy", "agent", "jobs")
 """Actions of the main screen for clicks in the header."""
 
@@ -58,6 +59,7 @@ class FullScreen(HasLooks, KeyScreen, WorkerErrorReporter, Screen[None]):
         notice.styles.height = notice.fit(self.app.size.width, MAX_ROWS)
         notice.show()
         notice.refresh()
+        # The timer of an older notice must not hide a newer one.
         if not (notice.cut and notice.key):
             self.set_timer(NOTICE_S, lambda: self.hide_notice() if number == self._notice_number else None)
 
@@ -161,6 +163,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
     """
 
     follow_s: ClassVar[float] = 0.0
+    """Time between two calls of `follow`, in seconds; 0 if the page does not follow the session."""
     first_column: ClassVar[str] = ""
     columns: ClassVar[Sequence[Column]] = ()
 
@@ -407,8 +410,7 @@ class Page(PageFrame[ItemT]):
             self.run_intent(event.name, event.argument)
 
     def run_intent(self, name: str, argument: str) -> None:
-        """Handle a click that stands for the action `name`. Subclasses override this method; by default, nothing
-        happens."""
+        """Handle a click that stands for the action `name`. By default, do nothing."""
 
 
 class LinesScreen(ScrollsLines, FullScreen):

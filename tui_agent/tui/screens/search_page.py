@@ -15,6 +15,7 @@ from tui_agent.tui.widgets.lists import ItemT
 from tui_agent.tui.widgets.rows import Part, Pen, cells, row
 
 HEAD_ROWS = 6
+"""Height of the head with empty rows between its parts."""
 
 
 class SearchHead(PageHead):

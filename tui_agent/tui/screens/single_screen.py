@@ -37,7 +37,7 @@ class SingleScreenApp(Frame, inherit_bindings=False):
 
     def on_mount(self) -> None:
         """Use the configured keys, and show errors in their configuration."""
-        gc.enable()
+        gc.enable()  # It is turned off for a faster start.
         self.reshape()
         try:
             settings = apply_key_settings(layers.load_config(self.options, self.environ).keys)

@@ -44,6 +44,7 @@ from tui_agent.units import format_clock
 PLAY_S: Final = 10.0
 """Playing both timelines at the initial speed takes this many seconds."""
 MIN_LINES: Final = 3
+"""Minimum number of rows for the files and answers, which scroll."""
 
 
 class CompareScreen(PlayheadScreen):
@@ -95,6 +96,7 @@ class CompareScreen(PlayheadScreen):
             self._report_missing(clean_line(non_json_text(output)) or "The sessions could not be compared.")
             return
         self.comparison = comparison
+        # Select the open session: the right side only if the left side is another session.
         self.chosen = int(comparison.right.session == self.context.app.session_id != comparison.left.session)
         line = _merge_timelines(comparison)
         fast_enough = (speed for speed in SPEEDS if speed >= 1 and speed * PLAY_S >= line.length)

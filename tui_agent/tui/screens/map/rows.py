@@ -160,6 +160,7 @@ def code_preview(line: MapLine, text: str) -> str:
         ]
     else:
         ranges = [(1, last)]
+    # The ranges of nested symbols overlap, but each line is shown only once.
     hunks: list[str] = []
     room, done = _PREVIEW_LINES, 0
     for first, end in sorted(ranges):

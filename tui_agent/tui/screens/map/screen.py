@@ -165,6 +165,7 @@ class MapPage(SearchPage[MapLine | None]):
         for state in read_rows(IndexState, output)[:1]:
             self._indexed_files = state.files
             if not self.busy and not state.building:
+                # After the last repeat, keep the map although its index is incomplete.
                 self._is_built = self._repeats == MAX_REPEATS
                 if not self._is_built:
                     self._repeats += 1

@@ -18,6 +18,7 @@ from tui_agent.tui.theme.theme import Looks
 from tui_agent.units import format_cost
 
 FOLLOW_S = 0.5
+"""Time between two reads of the log, in seconds."""
 
 
 class FollowingScreen(ReplayScreen):

@@ -42,7 +42,9 @@ from tui_agent.tui.worker_errors import WorkerErrorReporter
 from tui_agent.units import format_cost, format_percent, format_time_of_day
 
 NOTICE_S = 8.0
+"""Time for which a notice is shown, in seconds."""
 MAX_BLOBS = 200
+"""Maximum number of long texts to keep in memory."""
 _ROLES: Final[dict[Level, Role]] = {"info": "t2", "done": "success", "warning": "warning", "error": "error"}
 _NO_NOTICE: Final[tuple[str, Role]] = ("", "t2")
 
@@ -132,6 +134,7 @@ class ReplayChat(WorkerErrorReporter, TranscriptWidget):
         if views is self._views:
             changed = views.transcript.drain()
         else:
+            # After a jump, the views are other objects, which do not know what changed since the last drawing.
             old = self._views.transcript.view().entries if self._views is not None else ()
             pairs = zip(old, new.entries, strict=False)
             changed = [index for index, (was, now) in enumerate(pairs) if was is not now]

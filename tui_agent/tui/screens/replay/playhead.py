@@ -17,6 +17,7 @@ BEAT_S: Final = 1 / 20
 """Time between two moves of a playhead that is playing, in seconds."""
 SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 Stop: TypeAlias = Literal["event", "part", "turn", "marker"]
+"""A kind of place to which the keys move the playhead."""
 
 
 class Playhead:

@@ -108,6 +108,7 @@ def search_text(records: Sequence[Record], text: str, place: int, *, forward: bo
     for distance in range(1, len(records) + 1):
         number = (place + sign * distance) % len(records)
         record = records[number]
+        # The pieces of an answer or output are found in the event that records it as a whole.
         if not isinstance(record, Envelope) or isinstance(record.payload, ModelDelta | ToolProgress):
             continue
         if query in json.dumps(record.payload.model_dump(mode="json"), ensure_ascii=False).casefold():

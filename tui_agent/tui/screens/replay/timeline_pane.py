@@ -17,11 +17,17 @@ from tui_agent.tui.widgets.rows import Part, blank_strip, cells, cut_parts, part
 from tui_agent.units import format_clock
 
 SMALL, LOW, FULL = 1, 4, 7
+"""The possible heights of the pane, in rows."""
 
 
 class Head(NamedTuple):
     """The content of the state row above the timeline.
 
+    - `place`: index of the shown event on the timeline
+    - `seq`, `last_seq`: numbers of the shown event and of the last one
+    - `part`: number of the newest part at the shown event
+    - `clock`: time of day of the shown event
+    - `kind`: kind of the shown event, e.g. `tool.started`
     - `find`: the search field while the user types a search, as drawn parts
     - `notice`: a message below the state row, or at its end if the pane has few rows
     """
@@ -63,6 +69,7 @@ class TimelinePane(LinePane):
     _span: tuple[int, int] = (2, 1)
     """The first column of the timeline, and its width in cells."""
     _activity: tuple[int, list[int]] = (0, [])
+    """The width in cells for which the activity was computed, and the height of each bar."""
 
     def set_line(self, line: Timeline) -> None:
         """Show another timeline."""

@@ -76,7 +76,8 @@ class BranchPreview:
 class Preview:
     """A session as printed by `sessions preview --json`.
 
-    - `flaws`: None if the log was not checked
+    - `flaws`: descriptions of damages in the log; None if the log was not checked
+    - `first`, `last`: the user's first and last message; None if there is none, or if it was not read
     - `tests`: the counts `passed` and `failed`
     - `todo`: the counts `done` and `total`
     - `context`: `used` and `window` in tokens, and `fraction`

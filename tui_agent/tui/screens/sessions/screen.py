@@ -66,6 +66,7 @@ class SessionsScreen(SessionsPage):
         return is_typed
 
     def move(self, direction: int) -> None:
+        # Moving in the list leaves the search field; scrolling the details does not.
         self.set_typing(self.top.typing and self.detail_alone)
         super().move(direction)
 

@@ -62,12 +62,14 @@ class SessionsPage(SearchPage[ListLine]):
         """True after the list was loaded for the first time."""
         self.hits: Mapping[str, SearchHit] = {}
         self._hits_for = ""
+        """The search whose matches are in `hits`."""
         self.search_field = self.top.field
         self._status = "Reading the sessions …"
         """Text shown in the list while there are no sessions to show."""
         self._previews: dict[str, tuple[float, Preview]] = {}
         """Maps a session's id to (time, preview). The preview includes changes up to this time."""
         self._count = 0
+        """Number of listed sessions."""
 
     def on_mount(self) -> None:
         self.table.open_session = self.context.app.session_id
@@ -126,6 +128,7 @@ class SessionsPage(SearchPage[ListLine]):
     def show_typed(self) -> None:
         """Search the names at once, and the texts after a pause in typing."""
         text = self.text
+        # While the user extends a search, its matches stay in the list until the new ones are known.
         if not self._hits_for or not text.startswith(self._hits_for):
             self.hits, self._hits_for = {}, ""
         if len(text) >= MIN_SEARCH_CHARS:

@@ -27,7 +27,9 @@ from tui_agent.tui.widgets.rows import Part, cells, part, row, with_intent, wrap
 from tui_agent.units import format_cost, format_duration, format_time_of_day
 
 OUTPUT_ROWS = 12
+"""Maximum number of rows of a call's output in the details."""
 MAX_EVENTS = 200
+"""Maximum number of a span's events to show as JSON."""
 
 
 class TraceScreen(Page[int]):

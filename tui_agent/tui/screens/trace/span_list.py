@@ -29,6 +29,7 @@ from tui_agent.units import format_cost
 Filter: TypeAlias = Literal["all", "model", "tools", "failed", "denied", "slow"]
 FILTERS: Final[tuple[Filter, ...]] = get_args(Filter)
 SLOW_S: Final = 5.0
+"""A call is slow if it takes at least this many seconds."""
 WATERFALL_FROM: Final = 96
 """Minimum width of the list, in cells, for bars."""
 NAME_CELLS: Final = 48
@@ -135,6 +136,7 @@ class SpanList(ChoiceList[int]):
         self.set_items(shown, otherwise=self.index, reveal=False)
 
     def _folds(self) -> dict[int, bool]:
+        # By default, all turns but the newest three are folded.
         return dict.fromkeys(self.view.roots[:-3], True) | self.folds
 
     @property
@@ -234,7 +236,9 @@ class SpanList(ChoiceList[int]):
             return 0.0, 1.0
         while span.parent is not None:
             span = self.view.spans[span.parent]
-        if span.kind != "turn":
+        if (
+            span.kind != "turn"
+        ):  # A span between two turns, such as a summary, has the time scale of the turn before.
             before = (self.view.spans[index] for index in reversed(self.view.roots) if index < span.index)
             span = next((root for root in before if root.kind == "turn"), span)
         return span.start, span.end if span.end is not None else self.now
