@@ -98,6 +98,8 @@ class BrowserAnswer:
         query = parse_qs(url.query)
         if url.path != _PATH or not query.keys() & {"code", "error"}:
             return WRONG_ADDRESS
+        # Only the authorization server knows `state`: another page could otherwise log the user in to a foreign
+        # account.
         if _first_value(query, "state") != self._state:
             return OTHER_LOGIN
         self._query = query

@@ -189,6 +189,7 @@ PageT = TypeVar("PageT", bound=_Page)
 async def _pages(fetch: Callable[..., Awaitable[PageT]]) -> AsyncIterator[PageT]:
     """Yield up to `_MAX_PAGES` pages of a list."""
     cursor: str | None = None
+    # A faulty server could send pages without end.
     for _ in range(_MAX_PAGES):
         page = await fetch(cursor=cursor)
         yield page

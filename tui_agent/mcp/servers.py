@@ -56,7 +56,10 @@ START_TIME_FACTOR = 3.0
 
 
 class StartTimes:
-    """How many seconds the last start of each server took, saved as files in a folder. A server with other arguments or another address counts as a new server."""
+    """Durations of the servers' last starts, saved as files in a folder.
+
+    A server with other arguments or another address counts as a new server.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -105,7 +108,7 @@ class McpServers:
     ) -> None:
         self.on_change: Callable[[], object] = lambda: None
         """Called when a server is ready, changed, or failed."""
-        self._runners = [ServerRunner(each, opener, root, lambda: self.on_change()) for each in settings]
+        self._runners = [ServerRunner(server, opener, root, lambda: self.on_change()) for server in settings]
         self._times = times
         self._reported: dict[str, tuple[PluginLoaded | PluginFailed, tuple[RemoteTool, ...]]] = {}
         """Maps a server's name to (newest event about the server, its tools at that time)."""
@@ -158,7 +161,7 @@ class McpServers:
     async def _wait_for_start(self, runner: ServerRunner, prompt: str) -> None:
         patience = await to_thread.run_sync(self._times.patience, runner.settings, prompt)
         while not runner.settled.is_set():
-            is_any_ready = any(each.start_seconds is not None for each in self._runners)
+            is_any_ready = any(other.start_seconds is not None for other in self._runners)
             began = max(runner.start_began or anyio.current_time(), self._progress_at)
             limit_s = patience if is_any_ready else max(patience, ALONE_S)
             left = began + limit_s - anyio.current_time()
@@ -190,7 +193,8 @@ class McpServers:
 
     async def read_resource(self, server: str, uri: str) -> ResourceContent:
         """Read a resource of a server. Raise `ToolError` if the request fails."""
-        return await next(each for each in self._runners if each.settings.name == server).read_resource(uri)
+        runner = next(runner for runner in self._runners if runner.settings.name == server)
+        return await runner.read_resource(uri)
 
     async def complete_mention(self, query: str) -> Sequence[str]:
         """Return the matching mentions of resources, from servers that answer in time."""
@@ -207,6 +211,7 @@ class McpServers:
         return mentions[:MAX_OFFERED]
 
     def _runner_of(self, tool: str) -> ServerRunner | None:
+        # No name of a server is the beginning of another's here, because `tool_name` ends it with a `_`.
         owned = (runner for runner in self._runners if tool.startswith(tool_name(runner.settings.name, "")))
         return next(owned, None)
 

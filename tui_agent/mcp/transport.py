@@ -69,6 +69,7 @@ class StdioTransport:
         self,
     ) -> AsyncIterator[tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]]:
         """Yield the streams from and to the server; the caller must end the process."""
+        # Without a buffer, reading waits until a message is taken, so a server cannot fill the memory.
         incoming_end, incoming = anyio.create_memory_object_stream[Incoming](0)
         outgoing, outgoing_end = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as group:
@@ -91,6 +92,7 @@ class StdioTransport:
     async def _read_messages(self, incoming: MemoryObjectSendStream[Incoming]) -> None:
         buffer = bytearray()
         while data := await self._process.read_output():
+            # Only the new bytes are searched: otherwise a long line would take quadratic time.
             searched = len(buffer)
             buffer += data
             while (position := buffer.find(b"\n", searched)) >= 0:

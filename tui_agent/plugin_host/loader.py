@@ -240,8 +240,10 @@ class PluginHost:
             names.add(plugin.name)
         if not bundled and not external:
             return set()
+        # Taken out before the import, so that Python imports the changed files and not the modules that it knows.
         replaced = [take_modules(plugin.name) for plugin, _ in (*bundled, *external)]
         writes_bytecode = sys.dont_write_bytecode
+        # Standard output can carry a protocol or the result of a command, which a plugin's prints must not disturb.
         with redirect_stdout(sys.stderr):
             outcomes = [Outcome(self._register(plugin)) for plugin, _ in bundled]
             sys.dont_write_bytecode = True  # do not write files into the user's folders

@@ -27,6 +27,7 @@ from tui_agent.session.remote import RemoteSession
 from tui_agent.wiring.startup_context import load_startup_context
 
 LINGER_S = 60.0
+"""Seconds after which a session without clients is closed."""
 SpawnSession = Callable[[SessionOptions], RemoteSession]
 SESSION_ENDED = TuiAgentError("The session ended.", hint="To open the session, send the request again.")
 

@@ -33,7 +33,9 @@ from tui_agent.tui.cli_client import CommandLine, json_rows, non_json_text
 from tui_agent.wiring.startup_context import load_startup_context
 
 STALL_S: Final = 30.0
+"""Seconds after which a client that does not read is disconnected."""
 PING_S: Final = 15.0
+"""Seconds between two comments in a stream of events."""
 
 
 class EventStream:
@@ -118,6 +120,7 @@ class EventStream:
         with anyio.move_on_after(self._stall_s) as scope:
             await self._response.write(data)
         if scope.cancelled_caught and request.transport is not None:
+            # Closing would wait until the client has read the rest.
             request.transport.abort()
         return not scope.cancelled_caught
 

@@ -84,6 +84,7 @@ class PageConnection:
     async def _take_meta(self, meta: dict[str, Any]) -> bool:
         """Process a message of Textual's web driver. Return False if the app has ended."""
         url = meta.get("url", "")
+        # Only web addresses: with `javascript:`, text on the app's screen could run code in the page.
         if meta.get("type") == "open_url" and str(url).startswith(("http://", "https://")):
             await self._socket.send_str(json.dumps(["open_url", {"url": url, "new_tab": True}]))
         return meta.get("type") != "exit"

@@ -131,6 +131,7 @@ class SimpleOrchestrator(TreeOrchestrator):
         super().__init__(task, tree, settings)
         self._count_tokens = count_tokens
         self._actions = 0
+        # The user knows the first node, the root, from the start.
         self._seen = 1
 
     async def next_thoughts(self, turn: int) -> str:

@@ -143,6 +143,7 @@ class _Run:
         limits: dict[str, Any] = {
             name: value
             for name, value in case.budgets.model_dump(exclude_none=True).items()
+            # The command line's limits win over those of the case.
             if getattr(options, name) is None
         }
         self._options = replace(
@@ -209,6 +210,7 @@ class _Run:
                 self._record_results(session, end)
                 self._agent.close()
         except ConfigError:
+            # The run could not begin, so its empty folder would only look like a result.
             if not self._history.messages:
                 shutil.rmtree(self._folder.path, ignore_errors=True)
             raise

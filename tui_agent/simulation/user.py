@@ -61,6 +61,7 @@ def parse_action(answer: str) -> UserAction:
 
 def _block_end(lines: list[str]) -> int:
     """Return the index of the line that ends the block. The block begins with the first line."""
+    # A fence with a name opens a block, also inside the action's block; a bare fence closes the innermost one.
     depth = 0
     for index, line in enumerate(lines):
         mark = line.strip()

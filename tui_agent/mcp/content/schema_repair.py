@@ -61,6 +61,7 @@ class _Repair:
 
     def repair(self, node: JsonValue, depth: int, inside: tuple[str, ...] = ()) -> JsonMap:
         self._nodes += 1
+        # The nodes are counted too, because references can make a small schema grow exponentially.
         if not isinstance(node, dict) or depth > MAX_DEPTH or self._nodes > MAX_NODES:
             return {}
         reference = node.get("$ref", node.get("$dynamicRef"))
@@ -184,6 +185,7 @@ def _merge_top(top: JsonMap) -> JsonMap:
     merged: JsonMap = {"type": "object", "properties": fields}
     if required_names:
         merged["required"] = [*required_names]
+    # The merged schema has the fields of all choices, so no single choice can forbid others.
     if "additionalProperties" in top and not choices:
         merged["additionalProperties"] = top["additionalProperties"]
     return merged

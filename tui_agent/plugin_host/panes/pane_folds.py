@@ -43,6 +43,7 @@ def plugin_errors_named(folder: Path, occasion: str = "") -> Iterator[None]:
     """
     try:
         yield
+    # Also `SystemExit`: a plugin must not end the process that draws the other panes.
     except BaseException as error:
         place = locate_plugin_error(error, None, folder).removeprefix(f"{folder}/")
         where = ", ".join(filter(None, (place, occasion)))
@@ -116,6 +117,7 @@ class FoldCursor:
         if self._failed is not None and self._failed[0] <= seq:
             raise self._failed[1]
         nearest = next((copied for copied in reversed(self._copies) if copied[0] <= seq), None)
+        # If the fold itself stands between the nearest copy and `seq`, it goes on from there without a copy.
         if nearest is not None and not nearest[0] <= self.seq <= seq:
             with plugin_errors_named(self._folder):
                 self.seq, self.fold = nearest[0], copy.deepcopy(nearest[1])
@@ -171,4 +173,5 @@ class FoldCursor:
         if time.thread_time() - start > MAX_COPY_S:
             self._interval = sys.maxsize
         elif len(self._copies) > MAX_COPIES:
+            # Every other copy is dropped, so that the rest stays spread over the whole log.
             self._copies, self._interval = self._copies[1::2], 2 * self._interval
