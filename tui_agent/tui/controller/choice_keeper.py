@@ -1,7 +1,7 @@
 """Remembers the user's choices for later starts: theme, model, side panes, and the policy of each project.
 
-Invariant: only choices made in the app are remembered. The policies `plan` and `bypass` never are, and neither is the
-policy of an approved plan, which holds for its session only.
+Invariant: only choices made in the app are remembered, but never the policies `plan` and `bypass`. The policy of an
+approved plan holds only for its session.
 """
 
 import asyncio

@@ -34,7 +34,7 @@ class PromptUpdater:
         self._completed: set[str] = set()
 
     def show(self) -> None:
-        """Update the prompt, unless the session has not started."""
+        """Update the prompt, once the session has started."""
         state = self._host.state
         if state.settings is None:
             return

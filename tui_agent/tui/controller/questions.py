@@ -35,7 +35,7 @@ def _count_following(state: SessionStateView, request: PermissionRequested) -> i
 
 
 class OpenQuestions:
-    """The agent's open questions, and the modal for the oldest of them."""
+    """The agent's open questions, and the sheet for the oldest of them."""
 
     def __init__(self, host: SessionHost) -> None:
         self._app = host.app
@@ -47,10 +47,10 @@ class OpenQuestions:
         """The unanswered requests."""
         self._view = ApprovalsView()
         self._queued_before: frozenset[RequestId] = frozenset()
-        """The messages that were queued when the dialog opened."""
+        """Ids of the messages that were queued when the sheet opened."""
 
     def update(self, view: ApprovalsView) -> None:
-        """Open and close dialogs to match the open questions in `view`."""
+        """Open a sheet for the oldest open question in `view`; close the sheet of a question that is answered."""
         if self._open is not None:
             self._open.set_queued_message(self._queued_meanwhile())
         if view is self._view:
@@ -71,7 +71,7 @@ class OpenQuestions:
         self._open_next()
 
     def _queued_meanwhile(self) -> str:
-        """Return the newest message that was queued since the dialog opened; empty if there is none."""
+        """Return the newest message that was queued since the sheet opened; empty if there is none."""
         queue = self._host.state.queue
         is_new = bool(queue) and queue[-1].queue_id not in self._queued_before
         return " ".join(text_preview(queue[-1].text).split()) if is_new else ""

@@ -66,16 +66,16 @@ class RewindActions:
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
-        self._asked_at = self._given_back_at = -1
-        """Numbers of two events: the last restore of files that was handled, and the newest event when a message was put
-        back into the prompt. -1 for none."""
+        self._asked_at = -1
+        """Number of the last event about restored files that was handled; -1 if there was none."""
+        self._given_back_at = -1
+        """Number of the newest event when a message was put back into the prompt; -1 if there was none."""
         self._picker: Picker | None = None
         """The open question that will list the planned restores, or None."""
         self._to_seq = -1
         """Number of the event for which a plan was requested."""
         self._plan_for: Callable[[tuple[str, ...]], None] | None = None
-        """Function that submits the undo. It is called once the engine has planned which files to restore. None if no
-        undo waits for such a plan."""
+        """Function that submits the undo once the engine has planned which files to restore; None if no undo waits."""
         self._answered: frozenset[str] = frozenset()
         """Files that the user was already asked about before the undo. The user is not asked about them again."""
         self._file_choice: FileChoice | None = None
@@ -84,7 +84,7 @@ class RewindActions:
         Also None if a turn was running when the question opened.
         """
         self._undo_to: int | None = None
-        """Target event of the undo at the time of the user's request."""
+        """Number of the event to which the user asked to undo. If a newer turn begins, an undo goes to another event."""
         self._kept_files: tuple[KeptFilesPicker, int | None] | None = None
         """The open question about kept files, and the event to which an undo moved when the question opened."""
 
@@ -126,9 +126,10 @@ class RewindActions:
         )
 
     def _ran_job(self, after: int) -> bool:
-        """Return True if a background job that an undo to event `after` must ask about ran after this event.
+        """Return True if a background job may have changed files since event `after`, so that an undo must ask first.
 
-        A job that was started after the event counts only if it runs, or ran longer than `LONG_COMMAND_S`.
+        These jobs count: running jobs, jobs that were started before the event and ended after it, and later jobs that
+        ran longer than `LONG_COMMAND_S`.
         """
         entries = self._host.views.transcript.view().entries
         start = next((entry.time for entry in entries if entry.seq > after), math.inf)

@@ -335,7 +335,7 @@ class Interruption:
 
 
 class DemoGuide:
-    """Sends the agent the demo's instruction once, and opens the replay once."""
+    """Guides the user through a demo: sends the agent one instruction, and opens the replay after the turn."""
 
     def __init__(self, context: AppContext) -> None:
         self._context = context

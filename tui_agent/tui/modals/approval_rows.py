@@ -197,7 +197,7 @@ class ApprovalRows(ApprovalState):
         return [*self.plan.effects, *self._rows_below(width)]
 
     def _risk_scrolls(self, width: int) -> bool:
-        """Return True if the risk is too long for its place above the answers."""
+        """Return True if the risk is too long for its place above the answers, and scrolls with the body instead."""
         is_long = len(self.content.risk(width)) > self._max_risk_rows
         return self.is_expanded and not self.shows_policy and is_long
 

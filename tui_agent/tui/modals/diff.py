@@ -1,6 +1,6 @@
 """A sheet with diffs of changed files. The user can revert single hunks (changes in a diff).
 
-Invariant: nothing is reverted without a question that names the lines.
+Invariant: before lines are reverted, the user is asked. The question names the lines.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
 """A list from which the user chooses one item: type to filter, arrows or a click to select, Enter to choose.
 
-Invariant: the result is the value of the chosen item, or None after Esc. A list with a row that undoes or discards
-something has no filter: a filter could hide the safe row, and a typed command would select a row.
+Invariant: the result is the value of the chosen item, or None after Esc. A list has no filter if one of its rows undoes
+or discards something. Otherwise, the filter could hide the safe row, or typed text could select a row by accident.
 """
 
 import re
@@ -83,7 +83,7 @@ def _right_text(item: Item, *, is_filtered: bool) -> str:
 
 
 def _right_room(cells: int, item: Item) -> int:
-    """Return the width for `item.right` with the blanks before it.
+    """Return the width in cells for `item.right` and the blanks before it.
 
     `cells`: width of the row after the label.
     """

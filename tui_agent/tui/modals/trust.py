@@ -1,4 +1,4 @@
-"""The trust sheet: the names, effects and contents of a folder's configuration files, and whether to trust them.
+"""The sheet that shows a folder's configuration files with their effects and contents, and asks if they are trusted.
 
 Invariant: the sheet shows exactly the content that was read and would be trusted.
 """

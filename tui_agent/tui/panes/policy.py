@@ -80,7 +80,7 @@ def policy_words(name: str, *, unconfined: bool = False, program: str = "") -> s
 
 
 class PolicyRow(LinePane):
-    """The row below the editor: the policy, and a note about the cost or the effect of sending."""
+    """The row below the editor: the policy, and a note such as the cost of the next turn or the effect of Enter."""
 
     surface = "s2"
     policy: str = ""
@@ -105,7 +105,7 @@ class PolicyRow(LinePane):
             self.show()
 
     def set_accepts_images(self, accepts_images: bool) -> None:
-        """Show whether images are sent: only if `accepts_images` is True."""
+        """Show that attached images are sent (True), or that they are not (False)."""
         if accepts_images != self.accepts_images:
             self.accepts_images = accepts_images
             self.show()

@@ -1,4 +1,4 @@
-"""The trace pane as rows: the newest turn with the work in it, and one row for each older turn.
+"""The trace pane as rows: the newest turn with its calls and subtasks, and one row for each older turn.
 
 A span is a unit of work with a duration, e.g. a turn, a tool call or a subtask.
 

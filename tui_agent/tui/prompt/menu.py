@@ -74,7 +74,7 @@ class Menu(LinePane):
         return self.candidates[self.chosen] if 0 <= self.chosen < len(self.candidates) else None
 
     def is_mention_complete(self, editor: TextArea) -> bool:
-        """Return True if the text ends in the selected file or symbol, completely typed: Enter then sends it."""
+        """Return True if the text ends with the full name of the selected file or symbol. Enter then sends the text."""
         insert = "" if self.candidate is None else self.candidate.insert
         is_file = insert.startswith("@") and insert.endswith(" ")
         return is_file and editor.cursor_at_end_of_text and editor.text.endswith(insert[:-1])

@@ -322,7 +322,7 @@ class Page(PageFrame[ItemT]):
     """
 
     opens_above: ClassVar[frozenset[str]] = frozenset()
-    """Actions that open something above this page. All other actions of header and footer close it first."""
+    """Actions that open something above this page. All other actions of header and footer close the page first."""
 
     @on(ChoiceList.Chosen)
     def _on_chosen(self, event: ChoiceList.Chosen) -> None:

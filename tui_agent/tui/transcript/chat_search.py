@@ -91,7 +91,7 @@ class Finder:
         return [match.span() for match in self._pattern.finditer(row.text())]
 
     def move(self, layout: Layout, start: int, direction: int) -> Hit | None:
-        """Go to the next (`direction` 1) or previous (-1) match, wrapping around. Return None if there is none.
+        """Go to the next (`direction` 1) or previous (-1) match, wrapping around. Return None if nothing matches.
 
         `start`: index of the entry to begin with if there is no current match.
         """

@@ -1,6 +1,6 @@
 """The user's keys by action and scope (part of the app), and mixins to run a key's action.
 
-Invariant: no screen mentions a key in its code; it asks for the action of the key.
+Invariant: no screen mentions a key in its code. It asks the `KeyMap` for the action of a key.
 """
 
 from collections.abc import Mapping, Sequence

@@ -113,7 +113,7 @@ ItemT = TypeVar("ItemT")
 class Lines(HasLooks, ScrollView):
     """Scrolling rows given as strips: JSON, diffs, help, previews of any length.
 
-    `fill`: style of the uncovered cells.
+    `fill`: style of the cells without a strip.
     """
 
     ALLOW_SELECT = False
@@ -192,7 +192,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
         """Posted when another item is selected."""
 
     class Used(Message):
-        """Message for a click on the selected row: run the main action of its item."""
+        """Posted when the user clicks the selected row, to run the main action of its item."""
 
     def __init__(self, draw: Callable[[ItemT, int, Pen], Strip]) -> None:
         super().__init__()

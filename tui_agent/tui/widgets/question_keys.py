@@ -144,8 +144,8 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
     def _is_text(self) -> bool:
         """Return True if the newest letter is part of a text.
 
-        A letter without an action is text. So are letters that follow each other faster than `answer_delay_s`: two
-        different ones if one of them is an answer, and three equal ones.
+        A letter without an action is text. Letters typed faster than `answer_delay_s` are text too: two different
+        letters if one of them is an answer, or three equal letters.
         """
         *earlier, newest = self._letters
         if not self._actions_of(newest):
@@ -239,9 +239,10 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
     def current_hints(self) -> list[KeyHint]:
         """Return the keys to show in the footer.
 
-        While the user writes a message, these are the keys to send it and to return to the answers. Otherwise, these
-        are the sheet's keys; but if no row is selected, a key to send the message or to select an answer stands in place
-        of the key to give the answer.
+        - while the user writes a message: the keys to send the message and to return to the answers
+        - while a row is selected: the sheet's keys
+        - otherwise: the sheet's keys, but without a key to give an answer. In its place, there is a key to send the
+          message or, if there is no message, to select an answer.
         """
         hints, prompt, hint = list(self.key_hints()), self.covered_prompt, self.key_map.hint
         if prompt is None or self.has_selection:

@@ -1,4 +1,4 @@
-"""The base classes of sheets, which cover the middle of the main screen. They have keys and a selected row.
+"""The base classes of sheets with keys, and of sheets with a selected row. A sheet covers the middle of the screen.
 
 Invariant: a sheet shows the keys that work now, in the footer or in its last row.
 """

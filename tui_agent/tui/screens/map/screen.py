@@ -341,7 +341,7 @@ class MapScreen(MapPage):
             self.leave()
 
     def toggle(self, which: Literal["pinned", "hidden"]) -> None:
-        """Pin or hide the selected file. If this is already done, undo it.
+        """Pin or hide the selected file. If the file is already pinned or hidden, undo this.
 
         Pinning a file shows it again if it was hidden, and hiding a file unpins it.
         """
