@@ -374,6 +374,7 @@ def _with_task(items: list[TodoItem], action: AddTask | ModifyTask) -> list[Todo
             item.model_copy(update={"status": status}) if item.id == action.id else item for item in items
         ]
     used_ids = {item.id for item in items}
+    # Enough numbers for new ids, even if each of the existing items has one of them.
     candidates = (str(number) for number in range(1, len(items) + len(action.subtasks) + 3))
     new_ids = [candidate for candidate in candidates if candidate not in used_ids]
     task_id = action.id or new_ids.pop(0)
@@ -418,7 +419,7 @@ def _action(call: ToolCalled) -> AnyAction:
         try:
             return action_class.model_validate(fields)
         except ValidationError:
-            pass
+            pass  # the arguments are invalid, so the action keeps them as they are
     return ToolRun(name=call.name, arguments=call.arguments)
 
 

@@ -29,7 +29,10 @@ def views_at(records: Sequence[Record], seq: int) -> Views:
 
 
 class ReplayCursor:
-    """All records of one log, and the views of a screen at any event of the log."""
+    """All records of one log, and the views of a screen at any event of the log.
+
+    Keyframes, which are copies of the views at some events, make it cheap to move the cursor.
+    """
 
     def __init__(self, records: Sequence[Record] = (), *, interval: int = KEYFRAME_INTERVAL) -> None:
         self.records: list[Record] = list(records)

@@ -183,12 +183,14 @@ class Views:
     def restore(cls, outline: SnapshotOutline, seq: int, tail: Sequence[Record]) -> "Views | None":
         """Build the views after the last record of `tail`, starting from the snapshot `outline`.
 
-        `seq`: event of the snapshot. The snapshot cannot be used again.
+        State, meter, branches and todo then cover the whole log. All other views cover only `tail`.
 
-        State, meter, branches and todo cover the whole log. All other views cover only `tail`.
+        - `outline`: the snapshot. Its objects are changed, so it cannot be used again.
+        - `seq`: event of the snapshot.
+        - `tail`: the newest records of the log, of all branches.
 
-        Return None if records between the snapshot and `tail` are missing. Also return None if an undo, redo or revert
-        came after the snapshot.
+        Return None if records between the snapshot and `tail` are missing, or if the snapshot was followed by an undo,
+        redo or revert.
         """
         newer = [record for record in tail if record.seq > seq]
         if not tail or tail[0].seq > seq + 1 or find_payload(newer, SessionHeadMoved) is not None:
@@ -279,7 +281,9 @@ class Views:
                 self.plugins[f"{payload.plugin}: {part}"] = payload
                 self._changed.add("plugins")
             case PluginUnloaded() | PluginLoaded() | PluginFailed():
-                others = {name: each for name, each in self.plugins.items() if each.plugin != payload.plugin}
+                others = {
+                    name: event for name, event in self.plugins.items() if event.plugin != payload.plugin
+                }
                 own = {} if isinstance(payload, PluginUnloaded) else {payload.plugin: payload}
                 self.plugins = {**others, **own}
                 self._changed.add("plugins")

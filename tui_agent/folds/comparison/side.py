@@ -86,7 +86,12 @@ def list_beats(
     running: bool,
     text: Callable[[str], bytes | None] = lambda _: None,
 ) -> tuple[Beat, ...]:
-    """Return the timeline of a branch, with at most `MAX_BEATS` events. `text`: see `Branch.text`."""
+    """Return the timeline of a branch, with at most `MAX_BEATS` events.
+
+    - `since`: time before the first event, in seconds since the epoch (None: unknown).
+    - `running`: True if the agent was already running at this time.
+    - `text`: see `Branch.text`.
+    """
     metrics, files, asked, iterations = Metrics(), FilesChanged(), set[str](), set[int]()
     all_beats: list[Beat] = []
     lines, denied_by_user = LineCounter(text), 0
@@ -130,6 +135,7 @@ def list_beats(
 def _limit_beats(all_beats: list[Beat]) -> tuple[Beat, ...]:
     if len(all_beats) <= MAX_BEATS:
         return tuple(all_beats)
+    # Half of the places are for marks. Otherwise, they would be lost among the many events of models and tools.
     marked = [beat for beat in all_beats if beat.kind in MARKED_KINDS]
     selected = {id(beat) for beat in _pick_evenly(marked, MAX_BEATS // 2)}
     selected |= {id(beat) for beat in _pick_evenly(all_beats, MAX_BEATS - len(selected))}
@@ -164,7 +170,7 @@ def _time_events(
     worked, previous = 0.0, since
     for event in events:
         if isinstance(event.payload, ModelDelta | ToolProgress):
-            continue
+            continue  # some logs are read without streamed pieces, and must give the same times
         if _stops_work(event.payload):
             running = False
         if running and previous is not None:

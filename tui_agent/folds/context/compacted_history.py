@@ -108,7 +108,7 @@ class RemovedMessages:
         ]
         staying_ids = {id(message) for message in staying}
         removed = (
-            *messages[:first],
+            *messages[:first],  # the previous summary, which an undo of this compaction needs again
             *(message for message in messages[first:] if id(message) not in staying_ids),
         )
         self.layers.append(Layer(summary.seq, removed))
@@ -188,7 +188,8 @@ class RemovedMessages:
     ) -> tuple[list[Message], list[UserMessage]]:
         """Restore the messages of the events `seqs`.
 
-        Return the new history, and quoted messages. The caller must append the quoted messages.
+        Return (new history, quoted messages). Reduced results are restored in place; the caller must append the quoted
+        messages.
 
         `seq`: the event that restores the messages.
         """
@@ -227,6 +228,7 @@ class RemovedMessages:
         """Yield every stored message in its original form, in order. `history`: the current history."""
         previous_summary: int | None = None
         for layer in self.layers:
+            # Each later layer begins with the summary of the previous layer, which is not an original message.
             has_summary = layer.messages and layer.messages[0].seq == previous_summary
             yield from map(self.original, layer.messages[1 if has_summary else 0 :])
             previous_summary = layer.seq

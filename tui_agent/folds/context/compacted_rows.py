@@ -1,4 +1,4 @@
-"""The rows of the screen that lists a history's messages. A row shows a message's turn and its form in the context."""
+"""The rows of a screen that lists a history's messages, each with its turn and its form in the context."""
 
 from bisect import bisect_right
 from collections import Counter

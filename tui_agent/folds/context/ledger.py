@@ -313,6 +313,7 @@ class Ledger:
         if record is None:
             return
         usage = answer.usage
+        # Before the first hit, the provider may have no cache at all.
         is_miss = self._uses_cache and not usage.cached_tokens and not usage.estimated
         self._uses_cache = self._uses_cache or usage.cached_tokens > 0
         common = 0 if usage.estimated else min(self._previous_tokens, usage.input_tokens)

@@ -196,6 +196,7 @@ class ContextMeter:
         self._pending_manifest: ContextPacked | None = None
         """The newest `context.packed` event, if the sizes of its sections are not computed yet."""
         self._pending_totals: list[int] = []
+        """Totals to which the sections must be scaled, in order, when their sizes are computed."""
         self._view: ContextMeterView | None = None
 
     def dump_state(self) -> MeterState:
@@ -278,7 +279,7 @@ class ContextMeter:
         self._set_total(used)
 
     def _set_total(self, used: int) -> None:
-        """Set a new total of tokens."""
+        """Set a new total of tokens. The sections are scaled to it later."""
         self._state.used = used
         self._pending_totals.append(used)
 
@@ -407,7 +408,7 @@ def _section_state(section: Section) -> tuple[SectionState, str]:
 def _parse_model(value: dict[str, JsonValue]) -> ModelInfo:
     try:
         return ModelInfo.model_validate(value)
-    except ValidationError:
+    except ValidationError:  # written by another version
         return ModelInfo(profile="", provider="", model="")
 
 

@@ -305,7 +305,7 @@ def _on_repomap_used(history: History, ev: Envelope, payload: RepomapUsed) -> No
 def _on_context_compacted(history: History, ev: Envelope, payload: ContextCompacted) -> None:
     summary = share_field_tables(SummaryMessage(text=payload.summary, seq=ev.seq, shares=payload.shares))
     history.messages = history.removed.compact(history.messages, payload.through_seq, summary)
-    history.open_calls &= call_ids(history.messages)
+    history.open_calls &= call_ids(history.messages)  # a summarised call needs no result any more
     history.task = None
 
 
@@ -377,7 +377,7 @@ def _on_tool_finished(history: History, ev: Envelope, payload: ToolFinished) -> 
         job = f"{payload.data.get('job_id')} "
         history.late = [message for message in history.late if not is_job_note(message, job)]
     if payload.call_id not in history.open_calls:
-        return False
+        return False  # providers refuse a result without its call
     history.open_calls.discard(payload.call_id)
     message = ToolMessage(
         call_id=payload.call_id,

@@ -230,6 +230,7 @@ def _fit_turn(turn: TurnSummary, age: int, others: Sequence[str]) -> str | None:
     details = (NEWEST_DETAIL, RECENT_DETAIL, OLD_DETAIL)[0 if age == 0 else 1 if age <= RECENT_TURNS else 2 :]
     used = "\n\n".join(others)
     max_chars = MAX_CHARS - _HEAD_CHARS - len(used)
+    # A character has at most four bytes in UTF-8.
     byte_room = MAX_BYTES - 4 * _HEAD_CHARS - len(used.encode("utf-8", "replace"))
     for detail in details:
         block = _format_turn(turn, detail)

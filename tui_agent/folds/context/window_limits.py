@@ -82,6 +82,7 @@ class InferredWindow:
         """Return the limits after a request of `tokens` tokens was accepted."""
         if tokens <= self.accepted:
             return self
+        # A larger request than the refused one was accepted, so the refused size was counted too low.
         refused = max(self.refused, round(tokens / _COUNT_TOLERANCE)) if self.refused else 0
         return replace(self, accepted=tokens, refused=refused)
 

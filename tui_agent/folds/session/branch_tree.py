@@ -119,6 +119,7 @@ class TurnResultFold:
 
     def apply(self, ev: Envelope) -> None:
         self._metrics.apply(ev)
+        # A change that remained after an undo is recorded again, but it is not a change of this turn.
         if not isinstance(ev.payload, FileChanged) or ev.payload.original_author is None:
             self._files.apply(ev)
         self._turns += ev.payload.kind == "turn.started"
@@ -307,6 +308,7 @@ class Tree:
         branch = self._branches[index]
         above = stretches(self._moves, to_seq)
         self._moves.append(HeadMove(record.seq, record.time, to_seq, move.from_seq, move.reason, move.files))
+        # The move leaves work behind, or another branch already starts after its target.
         if to_seq < branch.last_work or not self._continues(index, to_seq):
             self._start_branch(index, to_seq, branch.depth + 1, above, record)
             return

@@ -82,7 +82,7 @@ class BranchesView:
 
 
 def stretches(moves: Iterable[HeadMove], last: int) -> tuple[Stretch, ...]:
-    """Return the event ranges of the branch that ends at `last`, in order."""
+    """Return the event ranges of the branch that ends at the event `last`, in order."""
     # Read backwards: a move after `end` was made on a branch that the session has left.
     backwards: list[Stretch] = []
     end = last
@@ -112,8 +112,9 @@ def last_shared(one: Sequence[Stretch], other: Sequence[Stretch]) -> int:
 class BranchesState:
     """The complete state of `Branches`, for a snapshot.
 
-    `prompts`: (seq, parent) of each prompt, and of each continuation without a message, on all branches.
-    `turns`: maps the number of a turn to its entry in `prompts`. A number is never used again after an undo.
+    - `prompts`: (event, event before it) of each prompt, and of each continuation without a message, on all branches.
+    - `undone`: the head before each undo that a redo can reverse, newest last.
+    - `turns`: maps the number of a turn to its entry in `prompts`. A number is never used again after an undo.
     """
 
     moves: list[HeadMove] = field(default_factory=list)
@@ -144,7 +145,7 @@ class Branches:
     def _apply_turn(self, seq: int, parent: int, payload: UserMessageReceived | TurnStarted) -> None:
         if isinstance(payload, UserMessageReceived) or payload.is_continuation:
             self.state.prompts.append((seq, parent))
-            self.state.undone.clear()
+            self.state.undone.clear()  # after a new message, a redo would discard it
         if isinstance(payload, TurnStarted) and self.state.prompts:
             self.state.turns[payload.turn] = self.state.prompts[-1]
 
@@ -174,7 +175,9 @@ class Branches:
 
         Each range is (the event before the range, the last event of the range).
 
-        `has_event`: function that returns True if the log contains an event.
+        - `to_seq`: target event of an undo. Ranges before it are left out.
+        - `last`: the newest event.
+        - `has_event`: function that returns True if the log contains an event.
         """
         current, target = stretches(self.state.moves, last), stretches(self.state.moves, to_seq)
         moves = {move.seq: move for move in self.state.moves if not move.files}

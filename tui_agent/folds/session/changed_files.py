@@ -44,6 +44,7 @@ class GeneratedFiles:
 
     def view(self) -> tuple[FolderFiles, ...]:
         """Return the folders in order of their first change."""
+        # Several checkpoints can count the same file, so the sum can exceed the number of files.
         return tuple(
             (path, min(count, max(self._total[path], 1))) for path, count in self._changed.items() if count
         )

@@ -57,6 +57,7 @@ _PLAIN_FIELDS = tuple(
 )
 
 _read_plain_fields = attrgetter(*_PLAIN_FIELDS)
+"""Function that reads all plain fields in one call, which is fast: a view is built after most events."""
 
 
 class SessionState:
@@ -270,7 +271,7 @@ def _on_tool_finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> None
     digest = call_digest(payload.name, draft.arguments.pop(payload.call_id, {}), payload.content)
     if digest != draft.repeated_call:
         draft.repeat_count = 1
-    elif draft.iteration != draft.repeat_iteration:
+    elif draft.iteration != draft.repeat_iteration:  # equal calls of one answer count once
         draft.repeat_count += 1
     draft.repeated_call, draft.repeat_iteration = digest, draft.iteration
 
@@ -313,6 +314,7 @@ def _on_permission_decided(draft: Draft, ev: Envelope, payload: PermissionDecide
     draft.permissions.pop(payload.call_id, None)
     draft.phase = "policy"
     _set_asked(draft, payload.call_id, asked=False)
+    # A rule that opens files is also saved in config.toml, but the configuration is read only when a session opens.
     of_session = payload.reach == "session" or payload.rule.startswith(OPENS_FILES)
     if payload.decision == "allow" and payload.rule and of_session:
         draft.granted_rules[payload.rule] = None

@@ -100,6 +100,8 @@ def _count_lines(all_changes: Sequence[Change]) -> tuple[int, int]:
 
 
 def _compare(old: Sequence[str], new: Sequence[str], a1: int, a2: int, b1: int, b2: int) -> Iterator[Change]:
+    # Most of a file is unchanged. Without the equal lines at both ends, the rest is often small enough for an exact
+    # comparison, whose time grows with the product of the line counts.
     while a1 < a2 and b1 < b2 and old[a1] == new[b1]:
         a1, b1 = a1 + 1, b1 + 1
     while a1 < a2 and b1 < b2 and old[a2 - 1] == new[b2 - 1]:
@@ -116,6 +118,7 @@ def _compare(old: Sequence[str], new: Sequence[str], a1: int, a2: int, b1: int, 
     if not anchors:
         yield Change(a1, a2, b1, b2)
         return
+    # The lines that occur once in both texts divide a large block into smaller ones.
     for a, b in anchors:
         yield from _compare(old, new, a1, a, b1, b)
         a1, b1 = a + 1, b + 1
@@ -274,6 +277,6 @@ def revert_hunk(text: str, hunk: str) -> str | None:
     reverted = [*lines[: places[0]], *old, *lines[places[0] + len(new) :]]
     end = f"\n{NO_NEWLINE}"
     if any(line.endswith(end) for line in reverted[:-1]):
-        return None
+        return None  # only the last line of a text can lack its line feed
     joined = "".join(f"{line}\n" for line in reverted)
     return joined.removesuffix(f"{end}\n") if reverted and reverted[-1].endswith(end) else joined

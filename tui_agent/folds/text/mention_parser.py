@@ -35,11 +35,13 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _FENCE = re.compile(r"^[ ]{0,3}(```|~~~).*?(?:^[ ]{0,3}\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _SYMBOL = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::)[A-Za-z_$][\w$]*)*(?:\(\))?")
 _TRAILING = ".,;:!?)]}…\u2019\u201d"
+"""Punctuation that can follow a mention without being part of it."""
 _NAME = re.compile(r"[^/]*[^/.]\.[a-z][a-z0-9]{0,4}")
 _COMMON = frozenset(
     """c cc cfg conf cpp cs css csv go h hpp html ini java js json jsx kt lock log md mjs php png py rb rs rst
     scss sh sql svg swift toml ts tsx txt vue xml yaml yml""".split()  # noqa: SIM905 - read as prose
 )
+"""Endings of file names. A word without a slash counts as a path only if it has one of them."""
 
 _ABSOLUTE_STARTS: Final = tuple(
     f"/{name}/"

@@ -340,7 +340,7 @@ def _on_file_changed(fold: Metrics, ev: Envelope, payload: FileChanged) -> None:
 def _on_test_finished(fold: Metrics, ev: Envelope, payload: TestFinished) -> None:
     sums = fold.sums
     if payload.call_id is not None:
-        fold.command_edits.pop(payload.call_id, None)
+        fold.command_edits.pop(payload.call_id, None)  # files that a test run writes are not edits
     sums.tests_passed = payload.passed if payload.passed >= 0 else None
     sums.tests_failed = payload.failed if payload.failed >= 0 else None
     sums.test_errors = payload.errors

@@ -264,6 +264,7 @@ def _finish_entry(draft: Draft, index: int, text: LongText, *, stopped: bool = F
     entry = draft.streamed_entry(index)
     if entry is None:
         return
+    # If the streamed text is complete, the blob need not be read.
     if isinstance(text, BlobText) and _has_digest_of(text, entry.text):
         text = entry.text
     entry = replace(entry, text=text, streaming=False)
