@@ -225,7 +225,7 @@ def choose_theme(context: AppContext, argument: str) -> None:
     ]
 
     def use_theme_choice(value: str | None) -> None:
-        context.app.use_theme(value or before)
+        context.app.use_theme(value or before)  # Esc restores the theme from before the preview.
         if value and value != before:
             _keep_theme(context, value)
 

@@ -64,6 +64,7 @@ class ContextSheet(Viewer):
 
     def follow(self) -> None:
         """Redraw the sheet if one of its numbers changed."""
+        # A view never changes: a new state is a new object.
         if any(old is not new for old, new in zip(self._shown, self._figures(), strict=False)):
             self.redraw()
 
@@ -125,6 +126,7 @@ def _draw_bar(facts: Facts, view: ContextMeterView) -> None:
     for column, share in limits.items():
         before, after = names.get(column, ("", ""))
         next_column = min((other for other in limits if other > column), default=width)
+        # A word after the percentage must not cover the next limit.
         if column + len(share + after) >= next_column != width:
             after = ""
         label = before + share + after

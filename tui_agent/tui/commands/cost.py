@@ -68,6 +68,7 @@ def _draw_turns(facts: Facts, trace: TraceView, state: SessionStateView, *, is_p
     All undone turns share one row.
     """
     wide = facts.width >= 62
+    # Widths of the columns; a column of width 0 is left out.
     cells = (10, 10 * is_priced, 13, 11, 18) if wide else (9, 10 * is_priced, 8, 9, 9)
 
     def add_row(texts: Sequence[str], role: Role = "t1", *, bold: bool = False) -> None:

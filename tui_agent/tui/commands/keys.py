@@ -92,11 +92,13 @@ class KeyCapture(Sheet[list[str]]):
         event.prevent_default()
         if not self.is_active:
             return
+        # Any other key, even a key of the app, is the one to test or to save.
         is_own = self.key_map.means(event.key, "key_leave") or (
             self.key_map.means(event.key, "key_save") and self.can_save
         )
         if is_own and self.run_key(event.key):
             return
+        # After the last key that is needed, the next key begins a new attempt.
         self.pressed = [*(self.pressed if self._key_deficit else ()), normalize_key(event.key)]
         self._sent = sent_bytes(self.app)
         self.result = KeyCheck() if self._action is None or self._key_deficit else self._check(self.pressed)

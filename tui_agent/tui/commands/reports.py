@@ -58,7 +58,7 @@ def show_doctor(context: AppContext, argument: str) -> None:
             state, name, message, advice = (
                 text_of(row, key) for key in ("state", "check", "message", "advice")
             )
-            if name == "terminal":
+            if name == "terminal":  # The child process has no terminal, but this app does.
                 (state, message), advice = check_terminal(context.app), ""
             checks.append((state, name, clean_line(message), clean_line(advice)))
         problems = sum(check[0] == "bad" for check in checks)

@@ -187,6 +187,7 @@ async def _put_back(context: AppContext, message: UserQueued, queued_after: tupl
     text, editor, prompt = await context.reader.read_text(message.text), context.editor, context.app.prompt
     draft = editor.drafts_of_sent.pop(text, None)
     prompt.queue_rows.queued_after = queued_after
+    # A draft also has the pasted parts, but it replaces the text in the prompt.
     if draft is not None and not editor.text.strip():
         editor.put_draft(draft)
     else:

@@ -167,6 +167,7 @@ class ChatWidget(TranscriptWidget):
     def on_entry_action(self, message: EntryAction) -> None:
         message.stop()
         entry = next((entry for entry in self.chat.entries if entry.id == message.entry_id), None)
+        # A fork or revert at a message goes to the event before the message.
         argument = str(entry.seq - 1) if isinstance(entry, UserEntry) else ""
         if isinstance(entry, TurnEntry):
             argument = f"turn {entry.turn}"
@@ -363,7 +364,7 @@ class Chat:
     def keep_blob(self, blob: BlobText, text: str) -> None:
         """Keep a long text in memory for later searches, and redraw its entry if the entry is visible."""
         self.blobs[blob.blob_sha256] = text
-        while len(self.blobs) > MAX_BLOBS:
+        while len(self.blobs) > MAX_BLOBS:  # Drop the texts that were loaded first.
             del self.blobs[next(iter(self.blobs))]
         if self.widget is not None:
             self.widget.blob_loaded(blob)

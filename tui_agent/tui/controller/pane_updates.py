@@ -49,6 +49,7 @@ class PaneUpdater:
             views.meter.set_compaction_share(self._host.config.context.compact_at)
         guarded = self._host.faults.run_guarded
         self._host.faults.report_folds()
+        # Each part is guarded on its own, so that an error in one does not stop the others.
         with self._app.batch_update():
             if "state" in changed:
                 guarded("the session's settings", self._host.take_state)
@@ -160,7 +161,7 @@ class PaneUpdater:
         mark = {"waiting": "? ", "running": "* ", "failed": "x "}.get(view.mood, "")
         self._app.terminal.title(f"{mark}{title}")
         if self._app.app_focus or self._host.views.seq <= self._host.seen_seq:
-            return
+            return  # The user looks at the app, or the log is still being loaded.
         if view.mood == "waiting":
             self._app.terminal.notify(title, f"waiting for you, {view.detail}")
         elif before == "running" and view.mood in ("ready", "failed", "stopped"):

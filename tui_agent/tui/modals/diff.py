@@ -87,6 +87,7 @@ class DiffSheet(Viewer):
 
     async def _read(self) -> None:
         view, selection = await self._read_files(), self._selection
+        # If the selected file is gone, the file at its position is selected.
         old_paths = [file.path for file in self._view.files]
         position = old_paths.index(selection.path) if selection.path in old_paths else 0
         await self._session.disk_changes.compare_with_disk()
@@ -331,7 +332,7 @@ class DiffSheet(Viewer):
 
     def scroll_rows(self, count: int) -> None:
         super().scroll_rows(count)
-        self.call_after_refresh(self._select_visible)
+        self.call_after_refresh(self._select_visible)  # The scroll offset changes only with the refresh.
 
     def scroll_to_end(self, direction: int) -> None:
         super().scroll_to_end(direction)

@@ -36,6 +36,7 @@ class FileChoice(ChoiceSheet[tuple[str, ...] | None]):
         super().__init__()
         self.title_text = title
         self._jobs = jobs
+        # Changes with the same reason must be neighbours, because `body` writes each reason once.
         self._changes = sorted(
             changes, key=lambda change: (not change.uncertain, change.conflict, change.path)
         )

@@ -55,6 +55,7 @@ class ForkDraft:
         self.change: Change | None = "model" if what_if else None
         self.workplace: Workplace = "folder"
         self.folder = Field(workplaces.folder)
+        # A what-if changes something, so the suggested values differ from the present ones.
         self.choices: dict[Change, str] = {
             "model": "",
             "effort": next((effort for effort in reversed(point.efforts) if effort != point.effort), "high"),

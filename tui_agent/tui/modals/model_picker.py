@@ -59,6 +59,7 @@ def model_items(context: AppContext, loaded: Sequence[Item]) -> list[Item]:
             Item(f"{ACT}local {server.address} {name}", name, about, group="On this machine")
             for name in server.models
         ]
+    # `tui-agent models` also knows the window and the price of models that are listed here already.
     facts = {item.value: item.right for item in loaded}
     values = {item.value for item in known}
     models = [
@@ -66,7 +67,8 @@ def model_items(context: AppContext, loaded: Sequence[Item]) -> list[Item]:
         *(
             item
             for item in loaded
-            if item.value not in values and not item.value.startswith(("demo", "scripted"))
+            if item.value not in values
+            and not item.value.startswith(("demo", "scripted"))  # rows of their own
         ),
     ]
     label, group = ("Set up another model…", "More") if models else ("Set up a model…", "")

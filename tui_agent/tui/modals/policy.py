@@ -173,6 +173,7 @@ class PolicySheet(ChoiceSheet[None]):
         for file, rules in groupby(self._file_rules or (), lambda rule: rule.file):
             rows += self.text_rows(width, f"Saved in {clean_line(file)}", "t2", bold=True)
             for rule in rules:
+                # The rules of a project's file cannot be removed here, so they are not selectable.
                 pen = self._pen(number, rows_above + len(rows)) if rule.is_own else self.pen
                 number += rule.is_own
                 text, scope = clean_line(rule.text, reveal=True), pen.part(rule.scope, "t3")
@@ -187,7 +188,7 @@ class PolicySheet(ChoiceSheet[None]):
         return self.choice_pen(number)
 
     def redraw(self, *, keep: bool = True) -> None:
-        self.chosen = min(self.chosen, self.count - 1)
+        self.chosen = min(self.chosen, self.count - 1)  # A removed rule leaves fewer rows.
         super().redraw(keep=keep)
 
     def use_next(self) -> None:

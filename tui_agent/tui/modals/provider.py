@@ -177,6 +177,7 @@ class ProviderForm(Form[Provider | None]):
         address = self._address
         if slash and (vendor in PROVIDERS or not address):
             return vendor
+        # A model's name without a vendor is a name of OpenAI, unless there is an address.
         return OWN_SERVER if address else "openai"
 
     def foot(self, width: int) -> list[Strip]:
@@ -201,7 +202,7 @@ class ProviderForm(Form[Provider | None]):
         return self.fields.get(self.line_name)
 
     def on_edit(self) -> None:
-        self.fault, self.tested = "", None
+        self.fault, self.tested = "", None  # Changed values must be tested again.
         self._drop_given_scheme()
         self.redraw()
 

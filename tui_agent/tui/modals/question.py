@@ -156,6 +156,7 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
             self.send_message()
         elif not self.on_words:
             answer = self.options[self.chosen]
+            # The last answer refuses the plan. With any other answer, an edited plan is sent in its place.
             if self.question.form == "plan" and self.chosen < len(self.options) - 1 and self.plan is not None:
                 answer = self.plan
             self.dismiss(AnswerQuestion(question_id=self.request_id, answer=answer, choice=self.chosen))

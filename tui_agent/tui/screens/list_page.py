@@ -211,7 +211,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
     def show_keys(self) -> None:
         """Show the page's available keys in the footer."""
         hints = self.key_map.hints(self.scope)
-        if not self.listing.items:
+        if not self.listing.items:  # Actions on the selected item are not available.
             on_items = {action.name for action in self.key_map.actions if action.method[:1] == ("on_chosen",)}
             hints = [hint for hint in hints if hint.action not in {self.use_action, *on_items}]
         if self.narrow and not self._detail_opened:

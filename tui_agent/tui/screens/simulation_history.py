@@ -40,7 +40,7 @@ class HistoryScreen(LinesScreen):
         """Row index at which each shown message begins."""
 
     def on_mount(self) -> None:
-        self.call_after_refresh(self.show)
+        self.call_after_refresh(self.show)  # The width is known only after the first layout.
 
     def on_resize(self) -> None:
         small = self.app.size.height < 24
@@ -100,6 +100,7 @@ def message_rows(message: SimulationMessage, viewer: Viewer | None, looks: Looks
         [part(f"seen by {', '.join(others)}" if others else "private", facts.style("t3"))],
     )
     reasoning, action, response = map(text_preview, (message.reasoning, message.action, message.response))
+    # Only its author and the overseers see a message's thoughts and calls.
     if viewer in (None, message.role, *OVERSEERS):
         prompt = "$" if message.role == "user" else looks.symbols.bullet
         if reasoning.strip():

@@ -140,6 +140,7 @@ def _mark_changes(lines: Sequence[DiffLine]) -> None:
     runs = [(sign, list(run)) for sign, run in groupby(lines, key=lambda line: line.sign)]
     for (sign, removed), (next_sign, added) in pairwise(runs):
         if sign == "-" and next_sign == "+":
+            # In a longer run, the lines without a partner have no changed words.
             for old, new in zip(removed, added, strict=False):
                 _compare(old, new)
 

@@ -156,6 +156,7 @@ class MarkdownStream:
         """Draw the open piece and the incomplete last line below the final rows."""
         piece, start, family = self._open, self._size, self._family
         if self._fence is not None:
+            # A line that may close the fence is shown only when it is complete; else it would appear as code first.
             shown = None if not rest or may_close_fence(self._fence.piece, rest) else rest
             tail = self._fence.tail(shown, start)
             if tail and not self._fence.begun:

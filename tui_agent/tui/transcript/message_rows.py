@@ -65,6 +65,7 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
     actions = look.available_actions("fork", "revert")
     action_cells = len("  ".join(actions)) + 3 if actions else 0
     right = [Run(format_time_of_day(entry.time), hint)]
+    # On a wide screen, the actions' place stays free, so that the text does not wrap anew when they appear.
     reserve = width_of(right) + 3 + (action_cells if look.width >= WIDE else 0)
     bar = look.style("accent", "s2")
     prefix = [Run(" " * STATE_COLUMN, look.ground), Run(look.symbols.bar, bar), Run(" ", field)]

@@ -114,7 +114,7 @@ class TranscriptWidget(KeyActions, TranscriptOperations):
         if self.selection is not None:
             self.clear_selection()
         if self._press is not None:
-            self.capture_mouse()
+            self.capture_mouse()  # so that a selection can be extended outside the widget
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Extend the selection while the button is pressed; otherwise show the actions of a message."""

@@ -73,7 +73,7 @@ def sums_at(side: Side, ms: float) -> Beat:
         return final_sums(side)
     cost = None if side.cost_usd is None else 0.0
     count = bisect_right(side.timeline, ms, key=lambda beat: beat.at_ms)
-    if not count:
+    if not count:  # before the first event
         return Beat(max(0.0, ms), "end", 0, cost)
     beat = side.timeline[count - 1]
     return replace(beat, at_ms=ms, cost_usd=cost if beat.cost_usd is None else beat.cost_usd)

@@ -126,6 +126,7 @@ def parse_answer(status: int, output: str) -> Answer:
     if status:
         return Answer(fault=note or "The map could not be created.")
     files = read_rows(MapFile, output)
+    # Until the index exists, all scores are 0.
     top = max((file.score for file in files), default=0.0) or 1.0
     return Answer(tuple(replace(file, score=max(0.0, min(1.0, file.score / top))) for file in files), note)
 

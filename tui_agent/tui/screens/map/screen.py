@@ -145,6 +145,7 @@ class MapPage(SearchPage[MapLine | None]):
         self.show_origin()
         if self.answer.fault:
             self.say(clean_line(self.answer.fault), "error")
+        # Another question ranks other files first.
         self.list_files("row" if self._listed == self.asked else "top")
         self._listed = self.asked
         self._show_progress()

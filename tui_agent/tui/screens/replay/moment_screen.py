@@ -308,6 +308,7 @@ class MomentScreen(PlayheadScreen):
         """Show all panes of the replay at the event under the playhead."""
         views = self.views = self.moments.views_at(self.seq)
         state, meter, todo = views.state.view(), views.meter.view(), views.todo.view()
+        # The time of the shown event counts as the present, e.g. for the elapsed time of running calls.
         trace, files, now = views.trace.view(), views.files.view(), views.last_event_time
         status = StatusView("stopped", "replay", f"event {self.seq}")
         self.header.is_live = self.is_live

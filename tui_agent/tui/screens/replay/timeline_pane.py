@@ -146,6 +146,7 @@ class TimelinePane(LinePane):
 
     def _bars(self, line: Timeline, room: int) -> list[Part]:
         levels = self.looks.symbols.activity
+        # Counting the events of a long log takes time, so do it once for each width.
         if self._activity[0] != room:
             self._activity = room, line.activity(room, len(levels) - 1)
         bars = "".join(levels[level] for level in self._activity[1])

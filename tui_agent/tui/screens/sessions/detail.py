@@ -125,6 +125,7 @@ class SessionDetail:
             self._draw_sums(session)
             return
         self._draw_messages(preview)
+        # Show the match only if the words of the search are not visible anyway.
         if hit is not None and not all(word.casefold() in self._seen.casefold() for word in self._words):
             self._draw_hit(hit)
         self._draw_files(preview.files)

@@ -155,7 +155,7 @@ def arrange_rows(rows: Sequence[SessionRow], sort: Sort, now: float) -> list[Lis
 def _family(row: SessionRow, forks: Mapping[str, Sequence[SessionRow]], depth: int = 0) -> list[ListLine]:
     lines = [ListLine(row, depth=depth)]
     for fork in sorted(forks.get(row.id, ()), key=lambda fork: fork.started):
-        lines += _family(fork, forks, min(depth + 1, 8))
+        lines += _family(fork, forks, min(depth + 1, 8))  # bounds the indent
     return lines
 
 

@@ -254,6 +254,7 @@ class SessionsScreen(SessionsPage):
             self.say(f"Renamed the session to {title}.", "done")
             self.read(row.id)
 
+        # The log of the open session can only be written by its own engine.
         if row.id == self.context.app.session_id and self.context.session is not None:
             self.context.submit(Rename(title=title))
             self.set_title(row.id, title)

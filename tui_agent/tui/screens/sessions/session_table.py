@@ -48,6 +48,7 @@ def highlight(text: str, words: Sequence[str], style: Style, highlighted: Style)
     """Return `text` as styled parts: occurrences of `words` in the style `highlighted`, other text in `style`."""
     if not words:
         return [(text, style)]
+    # The longest word first, because the first alternative that matches wins.
     pattern = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
     pieces = re.split(f"({pattern})", text, flags=re.IGNORECASE)
     return [(piece, highlighted if number % 2 else style) for number, piece in enumerate(pieces) if piece]

@@ -72,6 +72,7 @@ class TraceScreen(Page[int]):
 
     def follow(self) -> None:
         """Update the screen if the session has new spans or a turn is running."""
+        # Another session, and a fully loaded long session, have other `views` objects.
         view, progress = self.context.views.trace.view(), self.context.sessions.load_progress
         if (
             not self.is_changed(id(self.context.views), view.revision, progress)

@@ -67,6 +67,7 @@ class CheckpointsScreen(Page[Checkpoint]):
             "sessions", "checkpoints", self.context.app.session_id, "--json"
         )
         self.all = read_rows(Checkpoint, output)[::-1]
+        # Before the first message, there is no log, and the command fails.
         fault = clean_line(output.strip()) if status and self.context.state.root_task else ""
         self._show(fault or EMPTY)
 
@@ -108,6 +109,7 @@ class CheckpointsScreen(Page[Checkpoint]):
         right = right_columns(COLUMNS, values, width, line.style("t2"))
         room = max(6, width - cells(left) - cells(right) - 4)
         name = clean_line(_name(checkpoint))
+        # In a narrow row, show the file's name without its folder.
         if len(name) > room and checkpoint.files and not checkpoint.restored:
             path = checkpoint.files[0].path
             name = name.replace(clean_line(path), clean_line(path.rpartition("/")[2]), 1)

@@ -224,6 +224,7 @@ def parent_message(nodes: Sequence[Node], node: Node) -> Node | None:
     if at_seq is None or node.is_message:
         return None
     before = list(nodes[: nodes.index(node)])
+    # The rows of a tree come in depth-first order, so the nearest row above with a smaller depth is the parent's.
     parents = (other.branch for other in reversed(before) if other.branch.depth < depth)
     parent = next(parents, None)
     messages = [other for other in before if other.is_message and other.branch is parent]

@@ -55,6 +55,7 @@ class TreeScreen(Page[Node]):
     async def _read(self) -> None:
         status, output = await self.context.ask("sessions", "tree", self.context.app.session_id, "--json")
         nodes = read_tree(output)
+        # Before the first message, there is no log, and the command fails.
         has_messages = self.context.views.seq >= 0 and self.context.state.root_task
         fault = clean_line(output.strip()) if status and has_messages else ""
         self.listing.empty_text = fault or EMPTY
