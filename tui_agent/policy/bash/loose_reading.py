@@ -75,6 +75,7 @@ def loose_commands(text: str) -> PossibleCommands:
     spans = command_spans(text) if _is_light(text) else None
     complete = spans is not None
     seen = (tuple(_literal(text[start:end]) for start, end in words) for words in spans or ())
+    # An inner script has quotes and braces of its own, so the text is also read without any.
     unquoted = [_OPENING.sub("", variant).translate(_WITHOUT_QUOTES) for variant in variants]
     cut = map(_cut_commands, (*variants, *unquoted))
     size = 0
@@ -100,6 +101,7 @@ def _suffixes(words: Words) -> Iterator[Words]:
 
 
 def _is_light(text: str) -> bool:
+    # Tree-sitter becomes slow in long or deeply nested texts.
     within = len(text) <= MAX_PARSED_CHARS and text.count("|") <= MAX_PIPES and text.count("<<") <= MAX_OPEN
     changes = (1 if bracket == "(" else -1 for bracket in text if bracket in "()")
     return (
@@ -112,6 +114,7 @@ def _variants(text: str) -> list[str]:
     """Return variants of a text with simplified bash syntax."""
     variants: dict[str, None] = {}
     for lines in (text, _JOINED_LINES.sub("", text)):
+        # `$'\x72m'` is `rm`, `rm${IFS}x` is `rm x`, and `r$@m` is `rm`.
         plain = _ANSI_C.sub(_decode_ansi_c, lines).replace('$"', '"')
         plain = _SEPARATOR_VARIABLE.sub(" ", plain)
         variants[plain] = None

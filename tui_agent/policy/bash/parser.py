@@ -102,6 +102,7 @@ class _ScriptReader:
         cursor.skip_lines()
         items: list[syntax.ScriptItem] = []
         connector: syntax.Connector = "&&"
+        # After `&&` and `||`, a command must follow, even if a line ends there.
         while connector in ("&&", "||") or not self._at_list_end(ends):
             pipeline = self._read_pipeline()
             connector = self._read_connector()
@@ -153,6 +154,7 @@ class _ScriptReader:
         self._commands += 1
         if self._commands > MAX_COMMANDS:
             raise cursor.refusal(f"it has more than {MAX_COMMANDS} commands")
+        # Only the end of the command decides whether `((` begins arithmetic or two subshells.
         if cursor.has("(("):
             raise cursor.refusal("it uses arithmetic")
         match self._reserved:
@@ -279,6 +281,7 @@ class _ScriptReader:
             raise cursor.refusal("it uses an array or `+=`")
         if self._reserved:
             raise cursor.refusal(f"unexpected `{self._reserved}`")
+        # In bash, `time` is a keyword for a whole pipeline. Before a plain command, it can be treated as a program.
         if cursor.match(_TIME) is not None and cursor.match(_TIMED) is None:
             raise cursor.refusal("unexpected `time`, or no plain command follows it")
         name = cursor.match(_ASSIGNMENT)

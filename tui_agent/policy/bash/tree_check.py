@@ -79,6 +79,7 @@ def simple_commands(tree: object) -> Iterator[SimpleCommand]:
 @lru_cache(maxsize=8)
 def parse_tree(text: str) -> "Node | None":
     """Parse a script with tree-sitter; return None if the parse takes too long."""
+    # Tree-sitter counts bytes. With one byte for each character, its positions are also those of the text.
     source = _FOREIGN.sub("Z", text).encode()
     chunks = count()
     tree = _grammar()[0].parse(

@@ -150,10 +150,13 @@ class Catalog:
                 effects, faults = _read_caution(name, table)
                 yield from _locate(name, faults)
                 self._cautions.setdefault(name, []).append((effects, layer.source))
+        # The user's entries replace those of the product. A plugin's entries only fill gaps.
         self._shelves = [*self._shelves, own.get] if layer.origin == "plugin" else [own.get, *self._shelves]
+        # A cached entry can be `like` one that the new table replaces.
         self._entries.clear()
         wrong = {name: validate(table)[1] for name, (table, _) in own.items()}
         for name, (table, _) in own.items():
+            # An entry that is `like` a faulty one would only repeat its faults.
             if wrong[name] or not wrong.get(str(table.get("like"))):
                 yield from _locate(name, wrong[name] or self._find_faults(name, table))
 

@@ -174,8 +174,11 @@ class CommandJudge:
             ]
         rule = self._allowing_rule(line, index, command)
         if rule is not None and not any(judgement.needs_person for judgement in asked):
+            # The user's rule for this command also covers what it reads outside the workspace, but not the files that
+            # it changes.
             inside = (judgement for judgement in asked if not judgement.rule_id.endswith("reads-outside"))
             return [*inside, rule, *below]
+        # If rules allow each deletion, or `/undo` can restore the files, the command needs no approval of its own.
         if _only_removes(command) and files and not escalations and all(map(_allows_removal, files)):
             return files
         if command.only_reads and self.profile.commands != "allow":
@@ -204,6 +207,8 @@ class CommandJudge:
         confined = self._relies_on_sandbox and not unbounded and self._is_confined(command)
         if verdict == "allow" or (verdict == "ask" and confined):
             hidden = [line.refusal or doubt.reason for doubt in command.doubts if doubt.hides_command]
+            # Code that runs only because a sandbox confines it must not change the repository; see
+            # `Decision.repository_read_only`.
             bounded = verdict == "ask" and may_run_other_code(command)
             return self._ask_unproven(hidden[0]) if hidden else self._allow_by_policy(bounded=bounded)
         if verdict == "deny":

@@ -122,6 +122,7 @@ def _judge_hidden_commands(rules: RuleIndex, command: CommandReport) -> Iterator
 def _command_texts(command: CommandReport) -> Iterator[str]:
     """Yield the texts that a command might run: code, values of variables, and words with blanks."""
     yield from command.code
+    # `printf 'a\nb' | sh` runs two commands.
     yield from (text.replace("\\n", "\n") for text in command.code if "\\n" in text)
     yield from _setting_texts(command)
     if not may_use_texts(command):

@@ -126,6 +126,7 @@ def _committed_secrets(command: CommandReport, uses: Uses, facts: PolicyFacts) -
         return ()
     if shows_repository(command):
         return tuple(file.name for file in tracked)
+    # Options that skip files in the working folder do not skip them in commits.
     below = [(replace(use, below=True, skips=frozenset()), path) for use, path in uses]
     return secrets_read(below, tracked, facts)
 
@@ -157,6 +158,7 @@ def _reads_secret(use: FileUse, path: str, secret: SecretFile, facts: PolicyFact
     relative = place(path, facts).relative
     if use.action != "read" or relative is None or _skips(use, secret, relative):
         return False
+    # For a folder of secret files, any file in it is compared.
     name = f"{secret.name}any" if secret.name.endswith("/") else secret.name
     if use.certainty is Certainty.BOUNDED:
         return matches_path(relative, name, below=use.below)

@@ -64,6 +64,7 @@ def effect_rows(
     `new`: files that the call creates.
     """
     rows = list(_rows(effects, lines, new, facts))
+    # If there is no room for all rows, those with serious effects are kept.
     order = sorted(range(len(rows)), key=lambda index: _SERIOUS.isdisjoint(rows[index].classes))
     sizes = accumulate(len(rows[index].model_dump_json()) for index in order)
     shown_indexes = {index for index, size in zip(order, sizes, strict=True) if size <= _MAX_ROWS_CHARS}
@@ -142,6 +143,7 @@ def _row(subject: str, name: str, word: str, *, grave: bool = False) -> CommandE
 
 
 def _own_doubts(command: CommandReport, line: LineReport) -> CommandReport:
+    # The refusal of the whole line has its own row.
     return replace(command, doubts=tuple(doubt for doubt in command.doubts if doubt.reason != line.refusal))
 
 
@@ -164,6 +166,7 @@ def _command_rows(
         row = _command_row(effect, title, _own_doubts(command, line), new, facts)
         if shown is None:
             shown, shown_title = row, title
+        # `uv run pytest` and the started `pytest` share one row.
         elif starts_next and _is_harmless(shown) and shown_title.endswith(f" {title}"):
             shown = _join_rows(shown, row)
         elif not (starts_next and _is_harmless(row) and _does_same(shown, row)):

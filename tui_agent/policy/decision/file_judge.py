@@ -174,6 +174,7 @@ class FileJudge:
         if (
             secret
             and location.absolute not in self.facts.public_files
+            # A list shows only names, and those in the workspace are no secret.
             and not (free and use.action == "list")
         ):
             return Judgement(
@@ -184,6 +185,7 @@ class FileJudge:
             return chosen
         verdict = self.profile.reads_outside
         stopped = self.find_rule_against(replace(use, below=use.below and use.action == "read"), location)
+        # If the profile denies, an `ask` rule must not weaken that.
         if stopped is not None and (free or stopped.verdict == "deny" or verdict != "deny"):
             return stopped
         if location.inside:
@@ -204,6 +206,7 @@ class FileJudge:
         stopped = self.find_rule_against(use, location)
         if stopped is not None and (stopped.verdict == "deny" or verdict != "deny"):
             return stopped
+        # A pattern can match a link to another folder, so no rule allows such a deletion.
         through = removes and pattern and path_patterns.leads_through_pattern(location.given)
         rules = self.rules.rules_for_file(location, "remove" if removes else "edit", self.facts)
         rule = None if through else first_judgement(rules, "allow")

@@ -58,8 +58,11 @@ def _made_links(command: CommandReport, uses: Uses, facts: PolicyFacts) -> Itera
     for path in (path for use, path in uses if use.action == "write"):
         absolute = place(path, facts).absolute
         for source in dict.fromkeys((*sources, *texts)):
+            # The last operand is the link itself, or an existing folder for it.
             for link in (absolute, posixpath.join(absolute, posixpath.basename(source))):
                 yield _Link(link, place(source, facts).absolute)
+                # The target of a symbolic link is relative to the link's folder, that of a hard link to the current
+                # folder.
                 if not source.startswith("/"):
                     yield _Link(link, posixpath.normpath(posixpath.join(posixpath.dirname(link), source)))
 

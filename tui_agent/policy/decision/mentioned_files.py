@@ -81,6 +81,7 @@ def _path_candidates(command: CommandReport) -> Iterator[_PathCandidate]:
             continue
         elif value.text not in command.code:
             yield from _in_value(value, before)
+        # All code is searched below. A code without blanks and brackets can also be just a path.
         elif not _CODE_SIGN.search(value.text):
             yield _PathCandidate(value.text, before, is_piece=True)
         before = value.text if value.text.startswith("-") and "=" not in value.text else ""
@@ -91,6 +92,7 @@ def _path_candidates(command: CommandReport) -> Iterator[_PathCandidate]:
 
 
 def _in_value(value: Value, option: str) -> Iterator[_PathCandidate]:
+    # `-xf../a.tar` contains the path `../a.tar`.
     words = [value.text, _LETTERS.sub("", value.text, count=1)]
     attached = _ATTACHED.fullmatch(value.text)
     if attached is not None:
@@ -225,6 +227,7 @@ class MentionedFileJudge:
         certainty = Certainty.BOUNDED if candidate.pattern else Certainty.KNOWN
         use = FileUse(location.given, "mention", certainty, below)
         changes = _may_change(command) or is_output or candidate.in_code
+        # A file that is named counts as read, but perhaps it is not changed.
         for kinds, sure in ((_READS, True), (_CHANGES, certain))[: 2 if changes else 1]:
             judgement = self.files.find_rule_against(use, location, kinds)
             if judgement is not None and (candidate.in_code or not sure):
@@ -269,6 +272,7 @@ class MentionedFileJudge:
 
     def _read_by_input(self, command: CommandReport, uses: Uses) -> Iterator[Judgement]:
         """Ask about a command that reads files named on its standard input (`ls -A | xargs cat`)."""
+        # The source of a command that another one starts begins with the other one's name, such as `xargs`.
         started = command.words and not command.source.startswith(command.words[0].source)
         unknown = any(use.action == "read" and use.certainty is Certainty.UNKNOWN for use, _ in uses)
         if started and unknown and self.facts.secrets and not self.facts.sandboxed:

@@ -112,6 +112,8 @@ def _make_choices(
             return (_ONCE, *_offer(f"allow connect {host}", f"connections to {host}"))
         case McpCallEffect() as effect:
             words = f"this tool of {effect.server}, until the server changes it"
+            # The rule contains a digest of the tool's description and schema. If the server changes them, the user is
+            # asked again.
             session, always = _offer(f"allow tool {bound_name(tool, effect)}", words)
             wider = f"allow tool {server_pattern(tool)}"
             return (_ONCE, session, always.model_copy(update={"wider_rule": wider}))
@@ -169,7 +171,9 @@ def _offer_writes(
 def _offer_read(effect: ReadEffect, facts: PolicyFacts) -> tuple[PermissionChoice, PermissionChoice]:
     location = place(effect.path, facts)
     if not _PATTERN_CHARACTERS.isdisjoint(location.absolute):
+        # In a rule, these characters would match other names too.
         return _refuse("not available for names with wildcards")
+    # The path of a rule cannot begin with `~`.
     if location.absolute.startswith("~"):
         return _refuse("not available for a home folder")
     why_not_always = "" if location.inside else OUTSIDE
@@ -212,6 +216,8 @@ def _commands_to_allow(line: LineReport) -> list[tuple[CommandReport, Words]]:
     """Return a line's commands that need a rule, each with its launcher words (`uv run` in `uv run pytest`)."""
     commands: list[tuple[CommandReport, Words]] = []
     for index, command in enumerate(line.commands):
+        # A launcher such as `uv run` needs no rule of its own: the rule for the started command begins with its
+        # words.
         if command.runs_next and is_ordinary(command) and Effect.RUNS in command.effects:
             continue
         outer = starters(line, index) if is_ordinary(command) else []
@@ -266,6 +272,8 @@ def _command_rule(command: CommandReport, prefix: Words) -> str:
     front = [word or "" for word in prefix]
     head = words[: command.program.remember]
     names = command.name.split()
+    # With an option before the subcommand, as in `git -C x log`, a rule such as `git -C *` would allow every
+    # subcommand.
     plain = head[: len(names)] == names or not any(word.startswith(("-", "+")) for word in head[1:])
     if plain and len(words) >= command.program.remember:
         return f"{shlex.join([*front, *head])} *"

@@ -118,6 +118,7 @@ def remove_rule(path: Path, text: str, workspace: str = "") -> None:
         raise ConfigError(f"{path} has no rule `{text}` for {scope}.")
     index = rules.index((text, workspace))
     others = rules[:index] + rules[index + 1 :]
+    # The text is cut by lines, so that the user's comments stay, and then read again as a check.
     lines = (read_small(path) or "").splitlines(keepends=True)
     starts = [number for number, line in enumerate(lines) if _HEADER.match(line)]
     rest = _cut_table(lines, starts, index) if len(starts) == len(rules) else None
@@ -135,6 +136,7 @@ def _cut_table(lines: Sequence[str], starts: Sequence[int], index: int) -> str:
     """
     start, end = starts[index], [*starts, len(lines)][index + 1]
     first_kept = end
+    # Comments directly before the next table belong to that table.
     while _BLANK_OR_COMMENT.match(lines[first_kept - 1]):  # stops at the header
         first_kept -= 1
     while first_kept < end and not lines[first_kept].strip():
@@ -149,6 +151,7 @@ def _quote(text: str) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         raise ConfigError(f"{text!r} is not UTF-8 text, so the rule cannot be saved.") from error
+    # JSON allows the character DEL in a string, but TOML does not.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -69,6 +69,7 @@ class RuleIndex:
         # `a.py` is hardly a folder, so a rule such as `**/*.lock` would only cause a needless question.
         file = _SOURCE_FILE.search(location.absolute) is not None
         if f"{facts.workspace}/".startswith(f"{location.absolute.rstrip('/')}/"):
+            # A folder above the workspace contains the whole workspace.
             location = Place(location.given, location.absolute, "")
         return [
             rule

@@ -142,6 +142,7 @@ class _Parser:
         if value.known is None:
             self._doubt_option_like(value)
             self.operands.append(value)
+        # The catalog lists the letters of `ps aux` without a dash, but those of `tar xf` as `-x` and `-f`.
         dash = "" if any(len(spelling) == 1 for spelling in self.entry.options) else "-"
         for letter in value.known or "":
             self._take(f"{dash}{letter}", None)

@@ -185,6 +185,7 @@ class Draft:
             return
         is_pattern = use.certainty is Certainty.BOUNDED
         for folder in (*self.folders, *(START_FOLDERS if use.from_top else ())):
+            # Only an absolute path, or one that begins with `~`, is certain in an unknown folder.
             if folder is None and enter_folder(None, use.path) is None:
                 self._add_unknown(use)
                 continue
@@ -321,6 +322,7 @@ class Draft:
         if value.known is None:
             self.mention(value)
             self.doubt("value", f"it is not certain which host {value.source} is")
+        # Clients such as curl read such an address from the disk.
         elif value.known.lower().startswith("file:"):
             path = unquote(value.known[5:].removeprefix("//").removeprefix("localhost"))
             self.add_use(FileUse(path, "read"))

@@ -161,9 +161,11 @@ def _operate(value: Value, piece: syntax.Variable) -> Value:
 
 
 def _in_place(value: Value, before: Sequence[Value]) -> Value:
-    """Return the value of a word's next piece. `before` has the values of the earlier pieces.
+    """Return the value of a word's next piece: `value`, or an unknown value.
 
-    If this is the path of a folder that follows other text, as in `a$HOME`, the returned value is unknown.
+    The value is unknown if it is the path of a home or start folder and other text precedes it, as in `a$HOME`.
+
+    `before`: the values of the earlier pieces.
     """
     if not before or value.known is None or not value.known.startswith(("~", START)):
         return value

@@ -106,6 +106,7 @@ class _LineReader:
         self._unreadable = self._unreadable or not complete
         doubt = Doubt("syntax", refusal.reason)
         if any(words and words[0] in _MOVING for words in commands):
+            # The order of the possible commands is not known, so each of them may run after the `cd`.
             folders = (*folders, None)
         reports: dict[CommandReport, None] = {}
         for words in commands:

@@ -91,6 +91,7 @@ class ScriptWalker:
         if len(pipeline.commands) > 1:
             for command in pipeline.commands:
                 stdin = self._walk_command(command, state, stdin).output
+            # Each command of a pipe runs in a subshell, which changes nothing in the shell itself.
             return Outcome(state, state, stdin)
         outcome = self._walk_command(pipeline.commands[0], state, stdin)
         if pipeline.negated:
@@ -153,6 +154,7 @@ class ScriptWalker:
         expander = self._expander(state)
         values = [value for item in command.items for value in expander.expand(item)]
         draft = Draft(self.catalog, f"for {command.variable}", (), state.folders)
+        # Only the name matters here: `for PATH in …` changes which programs run.
         draft.set_variable(command.variable, UNSET, exported=False)
         self.reports += [draft.report()] if draft.doubts else []
         # Each pass has one word, even if the value may become several words.
@@ -181,6 +183,8 @@ class ScriptWalker:
     def _repeat(self, turn: Callable[[State], State], state: State) -> State:
         """Interpret a loop body (`turn`) again and again, until no new state of the shell appears."""
         left = len(self._left)
+        # Each pass starts in every state that earlier passes can lead to. The reports of the last pass cover those of
+        # the earlier ones.
         for _ in range(_MAX_PASSES):
             first = len(self.reports)
             after = merge_states([state, turn(state), *self._left[left:]])
@@ -188,6 +192,7 @@ class ScriptWalker:
                 return state
             del self.reports[first:]
             state = after
+        # The state changes in every pass, as with `x=$x/a`, so all variables become unknown.
         state = state.to_unknown()
         return state.merge(turn(state))
 

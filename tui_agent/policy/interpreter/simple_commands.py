@@ -97,6 +97,7 @@ class CommandReader:
         entry = _look_up(draft, program)
         if entry is None:
             return _read_unknown(draft, f"it is not known what {program or 'an empty name'} does", words[1:])
+        # The options after a subcommand belong to the subcommand.
         call = parse_call(entry, words[1:], stops=bool(entry.program.subcommands))
         if entry.program.subcommands and call.operands and not call.ends:
             return self._read_subcommand(draft, call, stdin)
@@ -163,6 +164,7 @@ class CommandReader:
         has_parameters = call.entry.program.operands[:1] == ("script file",)
         state = State(_name_parameters(call.operands) if has_parameters else {}, draft.folders)
         texts = [text.known for text in draft.scripts]
+        # `eval` joins its arguments with blanks, and runs the text as one script.
         if draft.name == "eval" and texts and None not in texts:
             draft.scripts = [known_value(" ".join(text or "" for text in texts))]
         inner += [self._read_text(draft, text, state, stdin) for text in draft.scripts]
@@ -206,6 +208,8 @@ def _look_up(draft: Draft, program: str) -> Entry | None:
         draft.effects.add(Effect.RUNS)  # whoever wrote the environment decides what it runs
         return entry
     draft.add_use(FileUse(program, "read"))
+    # Enough `..` lead to the root, so `../../bin/x` can be a system program. It can also be a file of the workspace:
+    # see below.
     folder = re.sub(r"^(//|(\.\./)+)", "/", posixpath.normpath(folder))
     if folder not in _SYSTEM_FOLDERS:
         return None
@@ -250,6 +254,7 @@ def _use_options(draft: Draft, call: ParsedCall) -> None:
     """Record the effects of the call's options in `draft`."""
     if draft.name == "read" and all(option.spelling != "-r" for option in call.options):
         draft.doubt("value", "read without -r removes backslashes from its input")
+    # An option such as `-C FOLDER` changes the folder of all file names, so it comes first.
     for parsed in sorted(call.options, key=lambda parsed: parsed.option.means != "enter"):
         option = parsed.option
         if parsed.word is None or parsed.word.known not in option.harmless_values:
@@ -271,6 +276,7 @@ def _use_operands(draft: Draft, call: ParsedCall, operands: Operands) -> None:
     if operands.missing not in (None, "command") and default:
         draft.use(operands.missing, known_value(default))
     processes = [value for meaning, value in operands.used if meaning == "process"]
+    # `kill %1` and `kill $!` end only what the same shell has started.
     if processes and not draft.doubts and all(map(_is_background_job, processes)):
         draft.effects.discard(Effect.ENDS_PROCESSES)
 

@@ -59,6 +59,7 @@ def _find_place(path: str, real: str | None, workspace: str) -> Place:
     if real is None:
         real = path if path.startswith(("/", "~")) else posixpath.join(workspace, path)
     absolute = _from_home(real) if real.startswith("~") else posixpath.normpath(real)
+    # `normpath` keeps two leading slashes, but they mean the same as one.
     if absolute.startswith("//"):
         absolute = absolute[1:]
     if absolute == workspace:
@@ -106,10 +107,12 @@ class Guards:
         ):
             return "protected"
         paths = spellings(location.absolute)
+        # Both names count: a link with a harmless name can lead to a guarded file, and the other way round.
         if not _adds_nothing(location):
             paths |= spellings(posixpath.normpath(location.given or "."))
         if any(data.protected.contains(path) for path in paths):
             return "protected"
+        # The notes lie in the product's data folder, which the checks below protect.
         if self._notes and _lies_below(location.absolute, self._notes):
             return ""
         if not location.inside and any(data.protected_outside.contains(path) for path in paths):
@@ -139,6 +142,7 @@ class Guards:
     def would_ruin(self, path: str, location: Place, facts: PolicyFacts) -> bool:
         """Return True if deleting the path would delete a root folder, a home, a parent of a home, or the workspace."""
         plain = path
+        # `rm -rf ~/*` deletes a home as `rm -rf ~` does.
         while _matches_every_name(plain.rpartition("/")[2]):
             plain = plain.rpartition("/")[0] or ("/" if plain.startswith("/") else "")
         starred = plain != path
@@ -150,6 +154,7 @@ class Guards:
             or location.absolute in self._data.roots
         ):
             return True
+        # Patterns such as `/u*`, which matches `/usr`.
         if _matches_a_folder(path, (*self._data.roots, *_HOMES, "/root")):
             return True
         home = facts.resolved.get("~")
@@ -192,6 +197,7 @@ def _is_secret_path(path: str, pattern: bool, *, outside: bool) -> bool:
     is_secret = (
         any(data.secret.names.matches(path.removesuffix(name) + each) for each in names)
         or data.secret.lies_in(path)
+        # `/proc/PID/environ` and similar files show the secrets of a running program.
         or (parts[:1] == ["proc"] and name in data.process_files)
         or (outside and data.secret_outside.matches(path))
         or (pattern and data.sought.is_sought_by(parts))
@@ -222,6 +228,7 @@ def _matches_every_name(name: str) -> bool:
 def spellings(path: str) -> set[str]:
     """Return two forms of the path: in lower case, and as Windows or macOS compares it."""
     plain = path.lower()
+    # Nearly every path is of this kind: both forms are equal.
     if path.isascii() and not _FORGIVEN.search(plain):
         return {plain} if plain else set()
     names = [_forgiving_spelling(name) for name in path.split("/")]
@@ -246,6 +253,7 @@ def _forgiving_spelling(name: str) -> str:
     seen = "".join(char for char in _UNSEEN.sub("", folded) if unicodedata.category(char) != "Cf")
     if seen in (".", ".."):
         return seen
+    # On Windows, `name:stream` is a part of the file `name`, and dots and blanks at the end of a name do not count.
     return seen.partition(":")[0].rstrip(". ") or seen
 
 

@@ -49,6 +49,7 @@ def sequences_overlap(
 
     `fits`: function that returns True if two elements can match the same item.
     """
+    # Most pairs differ at the beginning or at the end, which is quick to find out.
     for ends in (zip(left, right, strict=False), zip(reversed(left), reversed(right), strict=False)):
         for element, other in ends:
             if element is None or other is None:
@@ -57,6 +58,7 @@ def sequences_overlap(
                 return False
     if None in left and None in right:  # the middle of each matches a None of the other
         return True
+    # `after[i]`: the positions of `right` that can follow position `i` if each None there matches nothing.
     after = [{len(right)}]
     for place in reversed(range(len(right))):
         after.insert(0, {place} | after[0] if right[place] is None else {place})
@@ -87,6 +89,7 @@ def paths_overlap(
     """
     shell_names, meant = (*pattern, _ANY_DEPTH) if below else pattern, rule
     if (
+        # `*` matches the folder `src`, but the rule `src/**` is about the files in it.
         meant[-1:] == (_ANY_DEPTH,)
         and shell_names
         and shell_names[-1] != _ANY_DEPTH
@@ -106,6 +109,7 @@ def names_overlap(pattern: str, rule: str, *, dotted: bool = True) -> bool:
     left, right = _tokenize(pattern, True), _tokenize(rule, False)
     if fixed and rule.isascii() and not _may_spell(left, rule):
         return False
+    # In bash, a pattern that begins with a wildcard does not match hidden names.
     if not dotted and pattern[0] in _SIGNS and right[:1] == (((_DOT, _DOT),),):
         return False
     return len(left) * len(right) > _MAX_PAIRS or sequences_overlap(left, right, _share_letter)

@@ -128,6 +128,7 @@ def may_be_below(pattern: str, relative: str | None, absolute: str) -> bool:
         return False
     fixed = [part for part in fold_case(fixed_part(pattern)).split("/") if part not in ("", ".")]
     folder = [part for part in fold_case(target).split("/") if part]
+    # The rule's fixed folder must lie below `target`, or the other way round.
     shorter = min(len(fixed), len(folder))
     return fixed[:shorter] == folder[:shorter]
 

@@ -33,6 +33,7 @@ _UNSPECIFIED = frozenset({"0.0.0.0", "::"})
 """Addresses that lead to this machine when a program connects to them."""
 _THIS_MACHINE = frozenset({"127.0.0.1", "::1"})
 _EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
+"""Networks whose addresses end with the 32 bits of an IPv4 address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +135,7 @@ def possible_hosts(word: str) -> Iterator[Host]:
     ):  # some programs ignore tabs and newlines in an address
         authority = _IN_FRONT.sub("", address).lstrip("/\\").split("/", 1)[0]
         for piece in re.split(r"[\\?#@\s]", authority):
+            # Some programs read `name:port`, others (such as scp) `host:path`.
             for text in (piece, *piece.split(":")):
                 host = read_host(text)
                 if host is not None:
@@ -197,6 +199,7 @@ def _read_ipv6(text: str) -> Iterator[str]:
         return
     inner = address.ipv4_mapped or address.sixtofour
     last = int(address) & 0xFFFFFFFF
+    # `::1` is in `::/96` too, but contains no IPv4 address.
     if inner is None and last > 0xFFFF and any(address in network for network in _EMBEDDING):
         inner = ipaddress.IPv4Address(last)
     if inner is not None:

@@ -102,6 +102,7 @@ class _Expression:
                 self._doubt(f"it is not certain where find looks: {start.source}")
             else:
                 self._starts.append(start)
+        # A word such as `$X` can expand to no word at all. Then find searches the current folder.
         if all(start.many for start in self._starts):
             self._starts.append(HERE)
 
@@ -126,6 +127,7 @@ class _Expression:
                     continue
                 case _:
                     passed = self._read_test(word, names, depth)
+                    # A negated test such as `! -name '*.py'` leaves all other names, so it does not limit them.
                     names = names if passed is None or negated else passed
                     negated = False
         if negated or not closed:
