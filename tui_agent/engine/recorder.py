@@ -71,7 +71,7 @@ class Recorder:
         listeners: Sequence[EventListener] = (),
         marks: Iterable[Record] | None = None,
         cached: Snapshot | None = None,
-        load_earlier_fold: LoadEarlierFold = lambda on: None,
+        load_earlier_fold: LoadEarlierFold = lambda branch: None,
         model_sees_secrets: bool = False,
     ) -> None:
         """Compute the folds of a log's current branch.

@@ -64,6 +64,7 @@ class SocketLink:
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
+        # Unbuffered: the event loop watches the descriptor, and would not notice bytes that wait in a buffer.
         self.output: IO[bytes] = cast(IO[bytes], connection.makefile("rb", buffering=0))
 
     pid = 0
@@ -159,7 +160,7 @@ class EngineHandle:
         try:
             self.child.stdin.write(line)
             self.child.stdin.flush()
-        except (BrokenPipeError, ValueError):
+        except (BrokenPipeError, ValueError):  # the engine has exited, or `close` has closed the pipe
             return False
         return True
 
@@ -177,6 +178,7 @@ class EngineHandle:
         if self._child is None:
             self._errors.close()
             return 0
+        # At the end of its input, the engine closes the session and exits.
         if self.child.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 self.child.stdin.close()
@@ -203,5 +205,7 @@ def _launch(errors: IO[bytes]) -> "subprocess.Popen[bytes]":
     )
 
 
+# The options are sent through a pipe, because they can contain API keys: every user of the machine can read the
+# arguments of a process.
 def _first_line(options: SessionOptions) -> bytes:
     return json.dumps({"options": options.to_json()}).encode() + b"\n"

@@ -45,6 +45,7 @@ def _environment_keys(environ: Mapping[str, str], cwd: Path) -> RedactionOptions
 
 def build_fault_redactor(environ: Mapping[str, str], cwd: Path) -> Redactor:
     """Return a redactor with the settings for the folder `cwd`."""
+    # Each attempt needs less than the one before: all files, then the stored keys, then the environment alone.
     for read in (load_redaction_options, _environment_keys):
         with suppress(TuiAgentError, OSError):
             return configured_redactor(read(environ, cwd))

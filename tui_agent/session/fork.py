@@ -95,6 +95,7 @@ def describe_left_out(workspace: Path, dest: Path, file_bytes: int) -> str:
     for folder, inner, names in os.walk(workspace):
         relative = Path(folder).relative_to(workspace)
         if folder == str(workspace):
+            # Folders that the fork lacks as a whole are ignored ones, such as caches. Nobody expects their files.
             inner[:] = [name for name in inner if name in present and name != ".git"]
         for name in names:
             size = _regular_size(Path(folder) / name)
@@ -138,7 +139,7 @@ async def write_files(files: FilesAtEvent, dest: Path) -> None:
                 )
             baseline = await shadow.begin("")
             await shadow.checkout(baseline.commit if baseline is not None else shadow.head, dest)
-    except BaseException:
+    except BaseException:  # also if the user cancels: half of the files must not look like a finished fork
         if not existed:
             await to_thread.run_sync(partial(shutil.rmtree, dest, ignore_errors=True))
         raise
@@ -205,6 +206,7 @@ def _call_id_at(records: Sequence[Record], at_seq: int) -> CallId | None:
 
 
 def _before_result(records: Sequence[Record], call_id: CallId, at_seq: int) -> int:
+    # A tool that changes files is cut before its start: after it, the files would already contain its changes.
     for record in current_branch(records):
         match record:
             case Envelope(

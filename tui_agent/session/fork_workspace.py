@@ -53,6 +53,7 @@ def fork_checkpoints(parent_folder: Path, child_folder: Path) -> None:
     commit = load_state(child_folder).commit
     if not commit or not objects.is_dir():
         return
+    # Git accepts a folder as a repository if it has `objects`, `refs` and `HEAD`.
     for folder in ("objects/info", "objects/pack", "refs/heads"):
         (store / folder).mkdir(parents=True, exist_ok=True)
     store.chmod(0o700)
@@ -80,8 +81,10 @@ def _copy_objects(parent_folder: Path, child_folder: Path) -> None:
         inner = path.relative_to(source)
         if path.is_dir():
             (target / inner).mkdir(parents=True, exist_ok=True)
-        elif inner.parts[0] != "info" and not (target / inner).exists():
+        elif inner.parts[0] != "info" and not (target / inner).exists():  # `info/alternates` is merged below
             _link(path, target / inner)
+    # The parent's own lenders stay, since their objects were not copied. The list is replaced only now, when every
+    # object is in place: after a crash before this line, the fork still borrows from its parent.
     lines = [*_borrowed_paths(child_folder), *_borrowed_paths(parent_folder)]
     remaining = [line for line in dict.fromkeys(lines) if line != _alternates_line(parent_folder)]
     alternates = alternates_file(child_folder / STORE_NAME)
@@ -175,6 +178,7 @@ async def add_worktree(workspace: Path, dest: Path, store: Path, commit: str) ->
     target = _same_folder_in(workspace, Path(top), dest)
     if not commit:
         return target
+    # Inside `dest`, so that the files are on the same file system and can be moved instead of copied.
     with tempfile.TemporaryDirectory(dir=dest, prefix=".checkpoint-") as temporary:
         shadow = GitCheckpoints(workspace, store)
         await shadow.checkout(commit, Path(temporary))
@@ -194,6 +198,8 @@ def _overlay(files: Path, target: Path, tracked: Sequence[str]) -> None:
         path = target / name
         # A folder at the path of a tracked file is a submodule that is not checked out.
         is_folder = path.is_dir() and not path.is_symlink()
+        # A tracked file that the checkpoint lacks was deleted in the session. Larger files are in no checkpoint, so
+        # nothing is known about them.
         if not is_folder and not os.path.lexists(files / name) and path.lstat().st_size <= MAX_FILE_BYTES:
             path.unlink()
             _remove_empty_folders(path.parent, target)
@@ -210,6 +216,8 @@ def _remove_empty_folders(folder: Path, top: Path) -> None:
         folder = folder.parent
 
 
+# The agent can write to the repository's configuration. Hooks, a file monitor or filters there would run as programs of
+# the user, outside the sandbox, so all of them are turned off.
 SAFE_OPTIONS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
 _REPOSITORY_SCOPES = (b"local", b"worktree")
 _FILTER_OFF = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
@@ -241,6 +249,7 @@ def filter_overrides(listed: bytes) -> dict[str, str]:
         driver, _, key = rest.rpartition(".")
         if scope in _REPOSITORY_SCOPES and section.lower() == "filter" and driver and key:
             drivers[driver] = None
+    # Environment variables, because in `-c name=value` a `=` in a driver's name would end the name.
     overrides = [(f"filter.{driver}.{key}", value) for driver in drivers for key, value in _FILTER_OFF]
     variables = {"GIT_CONFIG_COUNT": str(len(overrides))}
     for number, (key, value) in enumerate(overrides):

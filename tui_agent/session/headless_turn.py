@@ -107,6 +107,7 @@ async def run_turn(
         while after_turn is not None and (next_start := await after_turn(session, outcome)) is not None:
             turn.begin_next(_submit(session, next_start))
             outcome = await _follow_turn(session, follower, turn)
+        # The events of closing are shown too, for example `run.finished`.
         await session.aclose()
         while batch := await follower.next_batch():
             turn.take(batch)
@@ -132,7 +133,7 @@ async def _follow_turn(session: Session, follower: Follower, turn: "_Turn") -> O
 
 
 class _Turn:
-    """The state of one turn, collected from the session's events; the command `command` starts the turn."""
+    """The state of one turn, collected from the session's events. The command `command` starts the turn."""
 
     def __init__(self, command: CommandId, show: Show) -> None:
         self._command = command
@@ -188,6 +189,8 @@ class _Turn:
         # caused by this run's command arrives.
         if isinstance(record, Envelope):
             if isinstance(record.payload, RunStarted):
+                # In a new session, the only record before it is `session.started`, which is shown. More records belong to
+                # an earlier run.
                 self._waiting = [] if len(self._waiting) > 1 else self._waiting
                 self.run_id = record.payload.run_id
             self._begun = record.cause == self._command

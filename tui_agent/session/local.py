@@ -56,9 +56,8 @@ class LocalSession:
         """Function that ends this process, called in another thread. It is called if a plugin blocks and cannot be
         interrupted.
 
-        If `end_process` is None, the plugin's error is only logged.
+        It is None if the process belongs to a program that uses this session. The plugin's error is then only logged.
         """
-        # None if the process belongs to a program that uses this session.
         self._note_stop: Callable[[], None] = lambda: None
         self._reason: Literal["quit", "done", "signal", "switched"] = "quit"
         self._ended = anyio.Event()
@@ -86,7 +85,10 @@ class LocalSession:
         return Sandbox(state.sandbox, unavailable_reason=state.no_sandbox_reason)
 
     def would_allow(self, denial: PermissionDecided, profile: PolicyName) -> bool:
-        """Return True if the policy `profile` would have allowed a denied call. The current policy must have denied it."""
+        """Return True if the call `denial` would run with the policy `profile`.
+
+        Return False if something other than the policy denied the call, such as the user or a hook.
+        """
         if not denial.rule_id.startswith(f"{denial.policy}."):
             return False
         state = self._recorder.state
@@ -127,6 +129,7 @@ class LocalSession:
             ):
                 await self._engine.serve()
         finally:
+            # Shielded, so that the end of the run is recorded even if this task is cancelled.
             with anyio.CancelScope(shield=True):
                 await self._shut_down()
 
@@ -139,6 +142,7 @@ class LocalSession:
 
     async def _shut_down(self) -> None:
         try:
+            # A process that cannot be stopped must not keep tui-agent from ending.
             with anyio.move_on_after(5):
                 leftovers = await self._release()
                 self._recorder.append(

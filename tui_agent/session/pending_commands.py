@@ -125,7 +125,7 @@ class RunningPrompt(PendingCommand):
                 queue_id is not None and queue_id == self._queue_id
             ):
                 self._is_begun = True
-            case _ if is_own and self._queue_id is None:
+            case _ if is_own and self._queue_id is None:  # no turn was running, so the message was not queued
                 self._is_begun = True
             case _:
                 pass

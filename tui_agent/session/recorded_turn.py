@@ -63,7 +63,9 @@ class RecordedResults:
         self._called: list[ToolCalled] = []
         self._effects: dict[CallId, tuple[Effect, ...]] = {}
         running: dict[CallId, set[_Edge]] = {}
+        """Maps a running call's id to the edges that were recorded since the call's start."""
         loose: list[Payload] = []
+        """Events of tools that have not been assigned to a call yet."""
         for record in known_events(current_branch(records)):
             payload = record.payload
             edge = _edge(payload)
@@ -93,6 +95,7 @@ class RecordedResults:
         edge = _edge(event.payload)
         if edge is not None:
             self._seen_edges.add(edge)
+            # An event of `anyio` cannot be reset, so later waiters get a new one.
             self._changed.set()
             self._changed = anyio.Event()
 

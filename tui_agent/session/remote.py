@@ -51,7 +51,9 @@ class RemoteFollower(RecordFollower["RemoteSession"]):
     def __init__(self, source: "RemoteSession", after: int) -> None:
         super().__init__(source, after)
         self._history: Iterator[Record] | None = None
+        """Records from the log file. None while the follower reads from memory."""
         self._until = -1
+        """`_history` is read up to this event: memory contains the later ones."""
 
     async def read_batch(self) -> Sequence[Record]:
         history = await self._read_history(await self._source.folder())
@@ -108,6 +110,7 @@ class RemoteSession:
         """Requests for completions that the engine has not answered yet, by id."""
         self._records: deque[Record] = deque()
         self._kept_from = 0
+        """The `seq` of the first record in `_records`. Followers read earlier records from the log file."""
         self._followers: set[RemoteFollower] = set()
         self._held: LockedNote | None = None
         self._opened: OpenedNote | None = None
@@ -248,11 +251,12 @@ class RemoteSession:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._send)
                 await self._receive(reader)
+                # The engine has ended, but `_send` would wait for further commands.
                 group.cancel_scope.cancel()
         finally:
             transport.close()
             if self._opened is not None and not self._ended_normally:
-                # The engine died. What it stored but did not send is in the log.
+                # The engine died. What it stored but did not send is in the log, so followers read the rest from there.
                 self._records.clear()
                 self._kept_from = sys.maxsize
             self._mark_ended()
@@ -263,6 +267,7 @@ class RemoteSession:
                 return
 
     async def _receive(self, reader: asyncio.StreamReader) -> None:
+        # Not `readline`: it raises an error if a line is longer than the reader's limit.
         rest = b""
         while data := await reader.read(CHUNK_BYTES):
             *lines, rest = (rest + data).split(b"\n")
@@ -285,7 +290,7 @@ class RemoteSession:
                 self._is_open.set()
             case FailedNote() as failed:
                 self.failure = failed.exception()
-                self._is_open.set()
+                self._is_open.set()  # wakes the waiters, which then raise the error
             case StorageFaultNote() as trouble:
                 self.storage_fault = trouble
             case CompletionsNote(id=request, texts=texts):
@@ -297,7 +302,7 @@ class RemoteSession:
 
     def _answer_completion(self, request: int, texts: Sequence[str]) -> None:
         answer = self._completions.get(request)
-        if answer is not None and not answer.done():
+        if answer is not None and not answer.done():  # done: the waiter was cancelled
             answer.set_result(texts)
 
     def _mark_ended(self) -> None:
@@ -327,7 +332,7 @@ class RemoteSession:
         self.submit(Close())
         with anyio.move_on_after(CLOSE_TIMEOUT_S):
             await self._ended.wait()
-        with anyio.CancelScope(shield=True):
+        with anyio.CancelScope(shield=True):  # a cancelled client must not leave an engine process behind
             await to_thread.run_sync(self._handle.close, 1.0)
 
 

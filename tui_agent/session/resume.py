@@ -141,16 +141,18 @@ def resume_session(
     - `blobs_if_attended`: the session's blobs, or None if there is no user. With a user, calls that wait for an
       approval stay open.
     """
+    # Read before anything is recorded, because each event below changes the state.
     state = recorder.state
     after = state.seq
     clean = state.clean and repaired is None
     if repaired is not None:
         recorder.append(repaired)
     recorder.append(run)
-    closed = _close_open_work(recorder, history, blobs_if_attended)
+    closed = _close_calls_and_requests(recorder, history, blobs_if_attended)
     if state.shell is not None:
         close_shell(recorder, state.shell, history)
     for job in state.jobs:
+        # In a fork, the job is not lost: it belongs to the parent session, where it may still run.
         end: JobEnd = "lost" if state.fork_changes is None else "forked"
         recorder.append(JobFinished(job_id=job.job_id, end=end))
     if state.turn_running:
@@ -190,11 +192,13 @@ def lost_call_warnings(state: SessionStateView, loaded: LoadedPlugins) -> list[E
     ]
 
 
-def _close_open_work(recorder: Recorder, history: Sequence[Record], askable: BlobReader | None) -> int:
-    """Record the end of each open tool call and request. Return the number of ended calls."""
+def _close_calls_and_requests(
+    recorder: Recorder, history: Sequence[Record], blobs_if_attended: BlobReader | None
+) -> int:
+    """Record the end of each open tool call and model request. Return the number of ended calls."""
     printed, forked = LiveOutputs.from_history(history), recorder.state.fork_changes
     if forked is None:
-        still_open = () if askable is None else calls_awaiting_approval(recorder, askable)
+        still_open = () if blobs_if_attended is None else calls_awaiting_approval(recorder, blobs_if_attended)
         ended = [call for call in recorder.state.open_calls if call not in still_open]
         close_requests(recorder, unfinished_requests(history))
         return close_calls(recorder, ended, crashed=True, printed=printed)
@@ -206,7 +210,7 @@ def _close_open_work(recorder: Recorder, history: Sequence[Record], askable: Blo
         lost_message=_FORKED_CALL,
         printed=printed,
     )
-    close_requests(recorder, {})
+    close_requests(recorder, {})  # the parent session records their cost
     return answered + closed
 
 
@@ -234,6 +238,7 @@ def unfinished_requests(history: Sequence[Record]) -> dict[RequestId, Unfinished
             case ModelDelta() as delta:
                 pieces.setdefault(delta.request_id, []).append(delta)
             case ModelRetried(request_id=request_id):
+                # The provider answers again from the beginning.
                 pieces.pop(request_id, None)
             case ModelResponded(request_id=request_id) | ModelFailed(request_id=request_id):
                 requests.pop(request_id, None)
@@ -259,17 +264,19 @@ def carry_over_summary(folder: Path) -> SessionContextLoaded:
     return SessionContextLoaded(from_session=SessionId(folder.name), turns=len(view.turns), summary=summary)
 
 
-def load_branch_fold(log: SessionLog, on: Sequence[Stretch]) -> tuple[Snapshot, int] | None:
+def load_branch_fold(log: SessionLog, branch: Sequence[Stretch]) -> tuple[Snapshot, int] | None:
     """Return the cached session state with the `seq` of its last event.
 
-    `on`: ranges of event numbers that form a branch. Return None if there is no cached state of this branch.
+    `branch`: ranges of event numbers that form a branch. Return None if there is no cached state of this branch.
     """
     cached = load_fold(log.folder, FORMAT)
-    standing = load_snapshot(cached[1]) if cached is not None else None
-    if cached is None or standing is None or not is_on_branch(cached[0].seq, on):
+    snapshot = load_snapshot(cached[1]) if cached is not None else None
+    if cached is None or snapshot is None or not is_on_branch(cached[0].seq, branch):
         return None
+    # The branch must also be the same before the cached event. Otherwise, the state contains events of another branch.
     seq = cached[0].seq
-    return (standing, seq) if cut_stretches(on, seq) == stretches(standing.branches.moves, seq) else None
+    is_same = cut_stretches(branch, seq) == stretches(snapshot.branches.moves, seq)
+    return (snapshot, seq) if is_same else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,10 +294,10 @@ class StartingFold:
     def load(cls, log: SessionLog) -> "StartingFold":
         """Load the history of a newly opened log. Raise `OSError` if the log cannot be read."""
         cached = load_fold(log.folder, FORMAT)
-        if cached is not None and (standing := load_snapshot(cached[1])) is not None:
+        if cached is not None and (snapshot := load_snapshot(cached[1])) is not None:
             history = read_records_after(log.folder, cached[0], (log.folder / EVENTS_FILE).stat().st_size)
             if history is not None:
-                return cls(history, standing)
+                return cls(history, snapshot)
         return cls(iterate_records(log.folder, current_branch_only=True))
 
 

@@ -57,7 +57,8 @@ async def plan_revert(
 ) -> CheckpointPlanned:
     """Return the event that the command `PlanRevert` would record.
 
-    `read_others`: returns the file changes by other sessions. Raise `CheckpointError` or `OSError` if the checkpoints or the log cannot be read.
+    `read_others`: function that returns the file changes by other sessions. Raise `CheckpointError` or `OSError` if the
+    checkpoints or the log cannot be read.
     """
     branch = await run_sync(RecordedBranch, folder)
     source, newest = branch.commit_at(to_seq), branch.state.commit

@@ -13,6 +13,7 @@ def claim_stdio() -> tuple[int, int]:
 
     Afterwards, the process's standard input is empty, and its standard output goes to standard error.
     """
+    # A `print` in a plugin, or the output of a child process, would otherwise end up between the protocol's lines.
     pipes = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)

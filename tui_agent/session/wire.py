@@ -39,6 +39,7 @@ from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
 
 _COMMAND: TypeAdapter[Command] = TypeAdapter(Command)
+# Classes that a client tells apart. Any other error arrives as a `TuiAgentError`.
 _ERRORS: dict[str, type[TuiAgentError]] = {
     error.__name__: error
     for error in (ConfigError, SessionLocked, SessionNotFound, SessionVersionError, StoreError, StoreUnusable)
@@ -130,7 +131,7 @@ _NOTES: dict[str, type[Note]] = {note.__name__: note for note in get_args(Note)}
 
 def read_line(line: bytes) -> FromEngine | None:
     """Return the note or record in a line from the engine, or None for an unknown line."""
-    if line.startswith(b'{"v":'):
+    if line.startswith(b'{"v":'):  # the first field of an event; a note has its class name there
         return _read_record(line)
     try:
         data = json.loads(line)
