@@ -51,8 +51,10 @@ class EditFile(api.BaseTool):
     async def predict_failure(
         self, args: EditFileArgs, env: api.Environment, state: api.SessionStateView
     ) -> None:
-        """Raise a `ToolError` if the edit of a file that the session has not read as it is now would fail."""
+        """Raise `ToolError` if the edit would fail and the session has not read the file's current content."""
         content = await _read_base(args, env, state)
+        # For a file that was read, `preview` raises the errors. It does not know whether the file was read, on which
+        # the hint of an error depends.
         if not _is_read(content, state):
             await asyncio.to_thread(_replace_text, args, content, is_read=False)
 
@@ -160,8 +162,10 @@ def find_matches(text: str, old: str) -> list[Match]:
     if "\r" not in text and "\r" not in old:
         return _find_plain(text, old)
     if "\r\n" not in text:
+        # The model may write other line endings than those of the file.
         return _find_plain(text, old) or _find_plain(text, old.replace("\r\n", "\n"))
     pattern = "\r?\n".join(re.escape(line) for line in old.replace("\r\n", "\n").split("\n"))
+    # For a match inside one line: the new text gets the line ending that is more frequent in the file.
     usual = "\r\n" if 2 * text.count("\r\n") >= text.count("\n") else "\n"
     return [
         Match(match.start(), match.end(), _line_ending(match.group(), usual))

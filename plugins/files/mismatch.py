@@ -69,6 +69,7 @@ def _find_nearest(lines: list[str], old: list[str]) -> tuple[int | None, str]:
 
 
 def _find_block(lines: list[str], old: list[str]) -> int | None:
+    # The longest line is searched first, because few lines of the file are equal to it.
     key = max(range(len(old)), key=lambda row: len(old[row]))
     if not old[key]:
         return None
@@ -104,6 +105,7 @@ def _find_similar(lines: list[str], old: list[str]) -> int | None:
     """Return the index in `lines` of the block most similar to `old`, or None if nothing is similar."""
     rows = [(row, line.strip()[:MAX_WIDTH]) for row, line in enumerate(old[:SHOWN_LINES])]
     longest = max((line for _, line in rows), key=len)
+    # A matcher prepares its second text once, so the second text stays, and each line of the file becomes the first.
     matcher = SequenceMatcher(None, "", longest)
     scores: defaultdict[int, float] = defaultdict(float)
     compared = 0
@@ -114,6 +116,7 @@ def _find_similar(lines: list[str], old: list[str]) -> int | None:
                 scores[index - row] += len(part)
             elif part is longest and compared <= FUZZY_LIMIT:
                 matcher.set_seq1(piece)
+                # Both are fast, and never less than `ratio`, which is slow.
                 if matcher.real_quick_ratio() > MIN_SIMILARITY and matcher.quick_ratio() > MIN_SIMILARITY:
                     compared += 1
                     similarity = matcher.ratio()

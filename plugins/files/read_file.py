@@ -146,6 +146,7 @@ def _text_result(content: api.FileContent, args: ReadFileArgs, ctx: api.ToolCont
         lines.pop()
     page = _build_page(content.path, lines, args, MAX_CHARS, api.notes_on_text(decoded))
     complete = page.first == 1 and page.last == page.total and not page.clipped
+    # In an empty file, `page.last` is 0.
     event = _read_event(content, ctx, page.first, max(page.last, page.first), complete=complete)
     return page.build_result(ctx, {"path": content.path}, event)
 

@@ -74,6 +74,7 @@ def commit_commands(message: str, paths: list[str]) -> list[Command]:
     commit: Command = ("git", "commit", "-m", message)
     if not paths:
         return [commit]
+    # `git commit` refuses new files that were not added. With paths, it leaves out other files that are staged.
     return [("git", "add", "--", *paths), (*commit, "--", *paths)]
 
 

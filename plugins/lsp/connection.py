@@ -88,6 +88,7 @@ class Connection:
             raise ServerGone(self.fault)
         body = json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":")).encode()
         try:
+            # It does not wait for room in the queue, so a server that does not read cannot block the session.
             self._outgoing.send_nowait(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
         except (anyio.WouldBlock, anyio.BrokenResourceError):
             self.give_up("it does not read its input")

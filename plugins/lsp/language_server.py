@@ -67,6 +67,7 @@ class LanguageServerTool(api.BaseTool):
     def note_change(self, event: api.Envelope) -> None:
         """Remember a changed file. The servers are notified before the next question to them."""
         payload = event.payload
+        # A server that starts later reads the changed files anyway.
         if isinstance(payload, api.FileChanged) and self._servers and len(self._changes) < MAX_CHANGES:
             is_deleted, is_new = payload.after is None, payload.before is None
             self._changes[payload.path] = _DELETED if is_deleted else _CREATED if is_new else _CHANGED
@@ -83,6 +84,7 @@ class LanguageServerTool(api.BaseTool):
         if args.action != "rename":
             return ready
         server = self._servers.get(shlex.join(command))
+        # The user sees the edits before approving them, and no program may start before the approval.
         if server is None or server.connection.fault:
             raise api.ToolError(
                 "A rename needs a running language server.",
@@ -108,6 +110,7 @@ class LanguageServerTool(api.BaseTool):
         blocks: list[api.DisplayBlock] = []
         for edit in args.edits:
             blocks += [api.TextBlock(text=edit.path), await _diff(edit, await _read_base(edit, env))]
+        # The approval is valid only for exactly these edits.
         content = " ".join(f"{edit.digest} {hashlib.sha256(edit.data).hexdigest()}" for edit in args.edits)
         return api.Preview(tuple(blocks), content=content)
 
@@ -126,6 +129,7 @@ class LanguageServerTool(api.BaseTool):
         async def ask(server: LanguageServer) -> Any:
             nonlocal is_loading
             if args.action == "references":
+                # Before the server has read the project, it would return only some of the references.
                 await server.settle(content)
             server.open_document(content)
             answer = await server.ask(args.action, content.path, position, **options)
@@ -173,6 +177,7 @@ class LanguageServerTool(api.BaseTool):
         return server
 
     async def _send_changes(self, env: api.Environment) -> None:
+        # Emptied before the first `await`: files that change meanwhile are sent before the next question.
         changes, self._changes = self._changes, {}
         contents = []
         for path, kind in list(changes.items())[:MAX_SENT_FILES]:
@@ -196,6 +201,7 @@ class LanguageServerTool(api.BaseTool):
             with anyio.fail_after(self._settings.timeout):
                 await server.settle(content)
                 context = {"includeDeclaration": True}
+                # The references show whether the rename would be complete.
                 references = await server.ask("references", content.path, position, context=context)
                 answer = await server.ask("rename", content.path, position, newName=args.new_name)
         except (ServerRefused, ServerGone) as error:

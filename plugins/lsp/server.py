@@ -28,6 +28,7 @@ QUIET_S = 0.8
 MAX_FILES = 500
 """Maximum number of files with stored diagnostics."""
 _CAPABILITIES = {
+    # Every server supports UTF-16, in whose units `edits` counts.
     "general": {"positionEncodings": ["utf-16"]},
     "window": {"workDoneProgress": True},
     "workspace": {
@@ -80,11 +81,13 @@ class LanguageServer:
     def __init__(self, process: api.PipedProcess, root: str) -> None:
         self._root = root
         answers = {
+            # Without a value for an item, the server uses its default.
             "workspace/configuration": lambda params: [None for _ in params.get("items", ())],
             "workspace/workspaceFolders": lambda params: self._folders(),
             "client/registerCapability": lambda params: None,
             "client/unregisterCapability": lambda params: None,
             "window/workDoneProgress/create": lambda params: None,
+            # A server must not change files, so that the user can approve every change.
             "workspace/applyEdit": lambda params: {"applied": False},
         }
         self.connection = Connection(process, self._handle_notification, answers)
@@ -207,6 +210,7 @@ class LanguageServer:
         with anyio.move_on_after(DIAGNOSTICS_LIMIT_S) as limit:
             while not self.connection.fault:
                 is_new = known.count > count_before and (known.version is None or known.version >= version)
+                # Until the first diagnostics for this version arrive, only the outer time limit counts.
                 with anyio.move_on_after(QUIET_S if is_new else None) as quiet:
                     await known.arrived.wait()
                 if quiet.cancelled_caught:

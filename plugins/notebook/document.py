@@ -70,6 +70,7 @@ class Notebook:
             raise api.ToolError(f"{self.path} is not a notebook of format 4.")
         metadata = value.get("metadata")
         self.metadata: dict[str, Any] = metadata if isinstance(metadata, dict) else {}
+        # Since format 4.5, every cell has an id.
         self._has_ids = value.get("nbformat_minor", 0) >= 5
         top = _SPACE.match(self._text).end()  # type: ignore[union-attr] # it matches anything
         # JSON lets a key occur twice; the last one counts.
@@ -103,6 +104,7 @@ class Notebook:
 
     def with_source(self, cell: Cell, source: str, kind: str) -> bytes:
         """Return the file's bytes with a new source for a cell, without the cell's outputs."""
+        # The kinds have different fields, so a new cell replaces the old one.
         if kind != cell.kind:
             name = cell.value.get("id")
             new = self._new_cell(source, kind, name if isinstance(name, str) else "")
@@ -172,6 +174,7 @@ class Notebook:
             value,
             indent=self._indent,
             ensure_ascii=self._text.isascii(),
+            # Jupyter sorts the keys too.
             sort_keys=True,
             separators=compact,
         )
@@ -179,6 +182,7 @@ class Notebook:
 
     def _splice(self, changes: Sequence[tuple[int, int, str]]) -> bytes:
         text = self._text
+        # From the end, so that the positions of the remaining changes stay valid.
         for start, end, new in sorted(changes, reverse=True):
             text = text[:start] + new + text[end:]
         return text.encode()

@@ -65,6 +65,7 @@ class Kernel:
 
         `on_text`: called with output as it arrives.
         """
+        # The previous cell may have been interrupted, and still run.
         if self._run is not None:
             with anyio.move_on_after(STOP_LIMIT_S):
                 await self._run.ended.wait()
@@ -79,7 +80,9 @@ class Kernel:
             await run.ended.wait()
         finally:
             if not run.ended.is_set():
+                # The tool call is over, so it cannot show more output.
                 run.on_text = lambda text: None
+                # Shielded, because the caller is cancelled but the interrupt must be sent.
                 with anyio.move_on_after(1, shield=True):
                     await self._order({"interrupt": True})
         if not run.status:
@@ -117,6 +120,7 @@ class Kernel:
         lines = self._errors.decode("utf-8", "replace").strip().splitlines()
         last = f": {api.escape_unprintable(lines[-1][:200])}" if lines and not self._ready.is_set() else ""
         self.fault = (self.fault or "it ended") + last
+        # Callers that wait for the start must notice the end.
         self._ready.set()
         if self._run is not None:
             self._run.ended.set()

@@ -57,8 +57,10 @@ class Runner:
             try:
                 message = await self._client.get_iopub_msg(timeout=_POLL_S)
             except Empty:
+                # Jupyter sends no message when a kernel dies.
                 await self._require_alive()
                 continue
+            # It belongs to an earlier cell, whose threads may still print.
             if message["parent_header"].get("msg_id") != number:
                 continue
             kind: str = message["msg_type"]
@@ -80,6 +82,7 @@ class Runner:
         size = len(json.dumps(output))
         if kind == "stream" and 0 < self._room < size:
             output["text"] = str(content["text"])[: self._room]
+        # The error of a cell is kept even if the outputs before it were too large.
         if self._room > 0 or (kind == "error" and size < MAX_OUTPUT_CHARS):
             write_message({"output": output})
         self._room -= size
@@ -99,6 +102,7 @@ class Runner:
 
 async def read_orders(manager: Any, queue: "asyncio.Queue[str | None]") -> None:
     """Read orders until the input ends. An interrupt is carried out at once, even while a cell runs."""
+    # An order is a line that contains all code of a cell, so the default limit of 64 KiB is too small.
     loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(limit=1 << 26)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while line := await reader.readline():
@@ -115,12 +119,14 @@ async def serve(python: str, folder: str) -> None:
     from jupyter_client.kernelspec import KernelSpec  # noqa: PLC0415 - slow, and may be missing
     from jupyter_client.manager import AsyncKernelManager  # noqa: PLC0415
 
+    # Sockets in a private folder, because other users could connect to a port.
     manager: Any = AsyncKernelManager(transport="ipc", ip=f"{folder}/kernel")
     manager._kernel_spec = KernelSpec(  # the only way to give an interpreter without an installed spec
         argv=[python, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
         display_name="Python",
         language="python",
     )
+    # Standard output is only for messages to the plugin.
     await manager.start_kernel(stdout=2, stderr=2)
     try:
         client = manager.client()

@@ -21,6 +21,7 @@ MIN_PREFIX_CHARS = 4
 PREFIX_WEIGHT = 0.4
 """Weight of a match with only the beginning of a word. An exact match has the weight 1."""
 _K1, _B = 1.2, 0.75
+"""The usual parameters of BM25, for repeated words and for the length of a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,7 @@ class _QueryWords:
         self.words = tuple(dict.fromkeys(api.word_forms(api.strip_accents(query))))
         self._typed = {word: {word, _without_e(word)} for word in self.words}
         self._seeds = tuple(
+            # `city` and `cities` share only `cit`.
             {form[:MIN_PREFIX_CHARS].rstrip("y") for forms in self._typed.values() for form in forms}
         )
         self._weights: dict[str, tuple[tuple[str, float], ...]] = {}

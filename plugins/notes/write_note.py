@@ -84,8 +84,9 @@ def note_path(folder: Path, title: str) -> Path:
 def _title_hash(text: str) -> int:
     """Return a number for a title; the same title always gives the same number.
 
-    It names the file if the title has no ASCII letters or digits.
+    The number is a part of the file's name if the title has no ASCII letters or digits.
     """
+    # Python's `hash` of a text differs between processes.
     number = 0
     for char in text:
         number = (number * 131 + ord(char)) % (1 << 32)

@@ -153,6 +153,7 @@ async def _build_query(args: GrepArgs, env: api.Environment) -> Query:
 
 async def _render(result: SearchResult, args: GrepArgs, env: api.Environment) -> RenderedHits:
     shown = RenderedHits()
+    # Sorted by names, so that `a/b` and `a/c` stay together even if there is a file `a-b`.
     for path in sorted(result.lines, key=lambda path: path.split("/")):
         if shown.hits >= args.max_results or shown.chars > MAX_CHARS:
             shown.truncated = True

@@ -83,6 +83,7 @@ class Worker:
 
     def _start(self) -> "subprocess.Popen[bytes]":
         process = subprocess.Popen(
+            # -I: no module of the workspace can take the place of one that the program imports.
             (sys.executable, "-I", "-S", str(PROGRAM), self._query),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -90,6 +91,7 @@ class Worker:
             start_new_session=True,
         )
         self._process = process
+        # Another thread may have called `close` while the process started.
         if self._closed:
             self.close()
         return process
@@ -101,6 +103,7 @@ async def search(
     """Return the line numbers of the matches in files that `may_read` accepts. Stop after `seconds`."""
     result = SearchResult("own")
     deadline = time.monotonic() + seconds
+    # One more than is shown, to know whether there are more.
     worker = Worker(query.pattern, query.ignore_case, query.max_results + 1)
     try:
         async with asyncio.timeout(seconds):

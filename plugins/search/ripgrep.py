@@ -36,6 +36,7 @@ def build_arguments(query: Query) -> tuple[str, ...]:
         "--hidden",
         "--no-require-git",
         "--engine=auto",
+        # The text of the lines is not needed: `grep` reads the lines through the environment.
         "--max-columns=1",
         f"--max-count={query.max_results + 1}",
         f"--max-filesize={MAX_FILE_BYTES}",

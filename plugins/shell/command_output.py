@@ -166,6 +166,7 @@ def _take_head(text: str, limit: int) -> str:
     lines = piece.split("\n")[: MAX_SHOWN_LINES // 3]
     joined = "\n".join(lines)
     cut = joined.rfind("\n")
+    # The piece ends with a whole line, unless this would drop more than half of it.
     return joined[:cut] if len(joined) == limit and cut > limit // 2 else joined
 
 

@@ -66,6 +66,7 @@ def read_counts(framework: str, output: str, folder: str = "") -> TestCounts:
 
 
 def _pytest(output: str) -> TestCounts:
+    # The summary is not always the last line, because plugins of pytest can print lines after it.
     for line in reversed(output.split("\n")):
         plain = line.strip("= \t")
         timed = " in " in plain and re.search(r" in [\d.:]+", plain)

@@ -158,6 +158,7 @@ def _no_path_error(framework: str, path: str) -> ToolError:
 def _narrow_cargo(words: tuple[str, ...], path: str) -> tuple[str, ...]:
     """Return the command for the integration tests in `path` alone. Return an empty command for any other path."""
     *folders, name = path.removesuffix("/main.rs").removesuffix(".rs").split("/")
+    # Cargo has one test target for each file or folder in `tests`; `*` means all of them.
     target = "*" if name == "tests" else name if folders[-1:] == ["tests"] else ""
     end = words.index("--") if "--" in words else len(words)
     return (*words[:end], "--test", target, *words[end:]) if target else ()
@@ -201,8 +202,10 @@ async def _folder_command(env: Environment, folder: str, narrow: str) -> TestCom
         words = ("cargo", "test")
         return TestCommand(_narrow_cargo(words, narrow) if narrow else words, "cargo", cwd)
     if "go.mod" in names:
+        # Without -v, go does not name the tests that passed.
         return TestCommand(("go", "test", "-v", _go_packages(narrow)), "go", cwd)
     scripts = await _read_scripts(env, names["package.json"].path) if "package.json" in names else {}
+    # `npm init` writes a test script that only prints `Error: no test specified`.
     if "test" in scripts and "no test specified" not in scripts["test"]:
         manager = next((name for lock, name in _LOCK_FILES.items() if lock in names), "npm")
         words = (manager, "test")
@@ -230,6 +233,7 @@ def _narrow_script(scripts: dict[str, str], words: tuple[str, ...]) -> tuple[str
 
 def _script_commands(scripts: dict[str, str], name: str) -> list[str]:
     """Return the commands of a script. A command that calls another script is replaced by that script's commands."""
+    # Each script is replaced only once, so scripts that call each other end.
     scripts, commands = dict(scripts), list[str]()
     pending = deque(_SCRIPT_COMMAND.findall(scripts.pop(name, "")))
     while pending:
@@ -273,6 +277,7 @@ async def _python_command(
     python = await _find_interpreter(env, names)
     if configured or await _look_like_pytest(env, tests):
         files = (
+            # By default, pytest ignores files with unusual names.
             ("-o", f"python_files={pattern}") if pattern and not await _sets_file_names(env, names) else ()
         )
         return (python, "-m", "pytest", "-q", *files, *((narrow,) if narrow else ())), "pytest"

@@ -203,6 +203,7 @@ def _split_command(command: str) -> tuple[tuple[str, ...], str]:
         command = command[: ending.start()].rstrip() if ending else command
     prefix = _FOLDER.match(command)
     if prefix is not None:
+        # `plain_words` rejects the builtin `cd`, so the name of a program takes its place.
         _, *folders = plain_words(f"./cd {prefix[1]}") or ("",)
         folder, command = "".join(folders), command[prefix.end() :] if folders else ""
     return plain_words(command) or (), folder

@@ -157,6 +157,7 @@ def _parse_text(text: str) -> Findings:
         lines = f"{match[2]}-{match[3]}" if match[3] else match[2]
         places.setdefault((match[1], lines), Evidence(match[1], lines))
     levels = _CONFIDENCE.findall(text)
+    # A text that names no location proves nothing.
     has_confidence = bool(places) and bool(levels)
     return Findings(
         text.strip(),
@@ -193,6 +194,7 @@ def _parse_place(raw: object) -> Evidence | None:
     name, colon, tail = path.rpartition(":")
     if colon and not lines and tail[:1].isdigit():
         path, lines = name, tail
+    # Models often use other keys than those that the prompt asks for.
     description = raw.get("what") or raw.get("why") or raw.get("note") or raw.get("reason") or ""
     return Evidence(path, _normalise_range(lines), _clean_text(description, MAX_TEXT_CHARS))
 

@@ -1,4 +1,4 @@
-"""Client that fetches one web page over HTTP, and the plain form of addresses that it and the policy use.
+"""Client that fetches one web page over HTTP, and the plain form of addresses for the client and the policy.
 
 Invariant: the client never connects to addresses that the policy denies, and sends no cookies and no keys. Every parser
 finds the same host in a plain address.
@@ -57,6 +57,7 @@ async def fetch_page(address: str, may_connect: Callable[[str], bool]) -> Page:
                 page = await _request(address, may_connect)
                 target = page.moved_to
                 if not target or host_and_port(target) != host_and_port(address):
+                    # From http to https on the same host. The policy judges the host, so this needs no new call.
                     is_upgrade = target.startswith("https:") and host_of(target) == host_of(address)
                     if not is_upgrade:
                         return page
@@ -77,9 +78,11 @@ async def _request(address: str, may_connect: Callable[[str], bool]) -> Page:
     host, port = host_and_port(address)
     is_proxied = bool({urlsplit(address).scheme, "all"} & getproxies().keys()) and not proxy_bypass(host)
     # Connect to the very addresses that were checked: a second look-up of the name could lead elsewhere.
+    # A proxy looks up the name itself.
     places = [host_of(address)] if is_proxied else await _resolve(host, port, may_connect)
     is_secure = urlsplit(address).scheme == "https"
     client = httpx.AsyncClient(
+        # Loading the certificates is slow, and only https needs them.
         verify=httpx.create_ssl_context() if is_secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
         trust_env=is_proxied,
         follow_redirects=False,
@@ -98,6 +101,7 @@ async def _request(address: str, may_connect: Callable[[str], bool]) -> Page:
                 return await _read(address, await client.send(request, stream=True))
             except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
                 reason = str(error) or type(error).__name__
+                # Only if there was no connection can another address of the host help.
                 if not isinstance(error, httpx.ConnectError):
                     break
     raise ToolError(f"{host_of(address)} cannot be reached: {reason}.")
@@ -147,6 +151,7 @@ def plain_address(address: str) -> str:
     """
     if len(address) > MAX_ADDRESS_CHARS:
         raise ValueError(f"the address is longer than {MAX_ADDRESS_CHARS} characters")
+    # Parsers treat these characters differently, and could find different hosts.
     if re.search(r"[\x00-\x20\x7f\\]", address):
         raise ValueError("the address contains a space, a backslash or a control character")
     parts = urlsplit(address)

@@ -279,7 +279,6 @@ def _keeps_its_meaning(piece: syntax.Piece) -> bool:
 
     The result is False for `$x` in `$x{a,b}`, because bash expands this to `$xa $xb`.
     """
-    # The variable in `$x{a,b}` does not keep its meaning, because bash expands the word to `$xa $xb`.
     if isinstance(piece, syntax.Text | syntax.Variable) and piece.quoted:
         return True
     return isinstance(piece, syntax.Pattern) or (isinstance(piece, syntax.Text) and "}" not in piece.text)
