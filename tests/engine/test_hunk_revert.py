@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.harness import Bench, say
 from tests.engine.test_rewind import files, go, shell, told, turn, write
-from tui_agent.folds.base import fold
+from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.commands import PlanRevert, Redo, RevertHunk, RunUserShell, SubmitPrompt, Undo
@@ -177,23 +177,35 @@ async def test_the_users_later_lines_stay_and_redo_asks_about_them(tmp_path: Pat
         assert restored.skipped_paths == ("a.txt",)
 
 
-async def test_a_hunk_whose_lines_or_context_changed_is_refused_by_name(tmp_path: Path) -> None:
+async def test_a_hunk_whose_lines_changed_is_refused_by_name(tmp_path: Path) -> None:
     async with told(tmp_path, rewrite(NEW), say("Done.")) as bench:
         await begin(bench, tmp_path)
-        for line in ("LINE 20", "line 18"):
-            mine = NEW.replace(line, "mine")
+        for mine in (NEW.replace("LINE 20", "mine"), NEW.replace("LINE 20\n", "")):
             place(tmp_path).write_text(mine)
             assert await reject(bench, hunk(bench, 1)) == (
-                "a.txt was changed after this edit, at or near line 17.",
-                "Nothing was reverted. Your version is kept.",
+                "a.txt was changed again after this change, at line 20.",
+                "Nothing was reverted. Edit the lines by hand, or restore the file with /rewind, files only.",
             )
             assert place(tmp_path).read_text() == mine
+        place(tmp_path).write_text(ONLY_FIRST)
+        assert await reject(bench, hunk(bench, 1)) == (
+            "a.txt no longer contains this change.", "Nothing was reverted.",
+        )  # fmt: skip
         place(tmp_path).unlink()
         assert await reject(bench, hunk(bench, 1)) == ("a.txt no longer exists.", "Nothing was reverted.")
         assert await reject(bench, hunk(bench, 7)) == (
             "a.txt cannot be reverted in part: this change was not found.", "Nothing was changed.",
         )  # fmt: skip
         assert not bench.of(SessionHeadMoved)
+
+
+async def test_lines_that_the_user_changed_beside_a_hunk_are_kept(tmp_path: Path) -> None:
+    async with told(tmp_path, rewrite(NEW), say("Done.")) as bench:
+        await begin(bench, tmp_path)
+        mine = NEW.replace("line 18", "mine").replace("LINE 20\n", "above\nLINE 20\nbelow\n")
+        place(tmp_path).write_text(mine)
+        await go(bench, hunk(bench, 1))
+        assert place(tmp_path).read_text() == mine.replace("LINE 20", "line 20")
 
 
 async def test_the_hunk_of_a_created_file_removes_it_and_of_a_removed_one_brings_it_back(
@@ -269,37 +281,53 @@ async def test_no_hunk_is_reverted_while_a_turn_runs(tmp_path: Path) -> None:
         )  # fmt: skip
 
 
-async def test_a_hunk_with_lines_of_the_user_between_two_turns_is_refused(tmp_path: Path) -> None:
+def session_hunk(bench: Bench, index: int) -> RevertHunk:
+    """The command for one hunk of the session's changes to its only changed file."""
+    (file,) = fold(FilesChanged(), current_branch(bench.events)).files
+    return RevertHunk(
+        path=file.path, before=file.before, after=file.after, hunk=index, user_changes=file.user_changes
+    )
+
+
+async def test_a_hunk_is_reverted_without_the_lines_of_the_user_between_two_turns(tmp_path: Path) -> None:
     answers = (write("b.txt", "a\\nb\\n"), say("A."), shell("sed -i s/b/bb/ b.txt"), say("B."))
     file = tmp_path / "workspace" / "b.txt"
     async with told(tmp_path, *answers) as bench:
         await turn(bench, "create it")
         file.write_text("a\nb\nmine\n")
         await turn(bench, "change it")
-        (changed,) = fold(FilesChanged(), bench.events).files
-        command = RevertHunk(path="b.txt", before=changed.before, after=changed.after, hunk=0)
-        assert await reject(bench, command) == (
-            "You or another session changed lines of this change to b.txt too.",
-            "Nothing was reverted. Edit the lines by hand, or restore the file with /rewind, files only.",
-        )
+        await go(bench, session_hunk(bench, 0))
+        assert file.read_text() == "mine\n"
+        await go(bench, Redo())
         assert file.read_text() == "a\nbb\nmine\n"
-        assert not bench.of(SessionHeadMoved)
+        file.write_text("a\nbb\n")
+        await go(bench, session_hunk(bench, 0))
+        assert not file.exists(), "nothing of it is the user's"
 
 
-async def test_a_hunk_of_the_agent_is_reverted_in_a_file_that_the_user_changed_elsewhere(
+async def test_a_hunk_in_which_the_user_changed_the_sessions_lines_between_two_turns_is_refused(
     tmp_path: Path,
 ) -> None:
     answers = (rewrite(NEW), say("A."), shell("echo more >> a.txt"), say("B."))
     async with told(tmp_path, *answers) as bench:
         await begin(bench, tmp_path)
-        mine = NEW.replace("line 12\n", "mine\n")
+        mine = NEW.replace("LINE 3\n", "").replace("LINE 20", "mine")
         place(tmp_path).write_text(mine)
         await turn(bench, "add a line")
-        (changed,) = fold(FilesChanged(), bench.events).files
-        first, user, _ = (
-            RevertHunk(path="a.txt", before=changed.before, after=changed.after, hunk=hunk)
-            for hunk in range(3)
-        )
-        assert (await reject(bench, user))[0].startswith("You or another session changed lines")
-        await go(bench, first)
-        assert place(tmp_path).read_text() == mine.replace("LINE 3", "line 3") + "more\n"
+        for index, line in ((0, 3), (1, 19)):
+            reason, _ = await reject(bench, session_hunk(bench, index))
+            assert reason == f"a.txt was changed again after this change, at line {line}."
+        await go(bench, session_hunk(bench, 2))
+        assert place(tmp_path).read_text() == mine
+
+
+async def test_lines_that_the_user_put_back_are_not_in_a_hunk(tmp_path: Path) -> None:
+    answers = (rewrite(NEW), say("A."), shell("echo more >> a.txt"), say("B."))
+    async with told(tmp_path, *answers) as bench:
+        await begin(bench, tmp_path)
+        place(tmp_path).write_text(NEW.replace("LINE 3", "line 3").replace("line 12\n", "mine\n"))
+        await turn(bench, "add a line")
+        await go(bench, session_hunk(bench, 0))
+        assert place(tmp_path).read_text() == OLD.replace("line 12", "mine") + "more\n"
+        await go(bench, session_hunk(bench, 0))
+        assert place(tmp_path).read_text() == OLD.replace("line 12", "mine")

@@ -299,11 +299,11 @@ class PlanRevert(CommandBase):
 
 
 class RevertHunk(CommandBase):
-    """Revert one hunk of a recorded change to a file. Rejected if the hunk's lines were changed later.
+    """Revert one hunk of the session's changes to a file. Rejected if the user changed the same lines.
 
-    `before`, `after`: digests of the file's recorded contents (None: no file). `hunk`: index of the hunk in the diff of
-    these contents. `hidden_changes`: the file's lines with hidden changes, as in `file.changed`. `Redo` restores the
-    hunk.
+    `before`, `after`: digests of the file's recorded contents (None: no file). `user_changes`: the digests before and
+    after each change that the session did not make. `hunk`: index of the hunk in the diff of the session's changes.
+    `hidden_changes`: the file's lines with hidden changes, as in `file.changed`. `Redo` restores the hunk.
     """
 
     kind: Literal["revert_hunk"] = "revert_hunk"
@@ -311,6 +311,7 @@ class RevertHunk(CommandBase):
     before: str | None
     after: str | None
     hunk: int
+    user_changes: tuple[tuple[str | None, str | None], ...] = ()
     hidden_changes: tuple[int, ...] = ()
 
 

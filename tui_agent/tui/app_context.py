@@ -9,10 +9,10 @@ from typing import Literal, Protocol, TypeAlias
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.settings.settings import Config, ModelProfile
+from tui_agent.folds.comparison.line_authors import SessionDiff
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChangedView
 from tui_agent.folds.session.jobs import JobsView
 from tui_agent.folds.session.state_view import SessionStateView
-from tui_agent.folds.text.line_diff import LineDiff
 from tui_agent.folds.transcript.entries import Entry, UserEntry
 from tui_agent.folds.views import Views
 from tui_agent.ports.session import AppSession
@@ -82,8 +82,7 @@ class ReaderPort(Protocol):
     """Reads texts and events that the views of the open session do not contain."""
 
     async def read_text(self, text: LongText) -> str: ...
-    async def compare(self, file: ChangedFile) -> tuple[LineDiff | None, str]: ...
-    async def find_shared_hunks(self, file: ChangedFile, diff: LineDiff) -> frozenset[int]: ...
+    async def compare(self, file: ChangedFile) -> tuple[SessionDiff | None, str]: ...
     async def events_between(self, first: int, last: int, limit: int = ...) -> list[Record]: ...
     async def last_answer(self) -> str: ...
 

@@ -6,8 +6,9 @@ from pathlib import Path
 from textual import events
 
 from tests.stubs.fake_session import FakeSession
-from tests.tui.app.driving import golden, open_app
+from tests.tui.app.driving import end_grace_period, golden, open_app
 from tests.tui.app.test_diff import NEW, OLD, change, show, turn
+from tui_agent.protocol.commands import RevertHunk
 from tui_agent.protocol.events.files import (
     CheckpointTaken,
     FolderChange,
@@ -16,6 +17,7 @@ from tui_agent.protocol.events.session import (
     WorkspaceMoved,
 )
 from tui_agent.protocol.events.turn import TurnStarted
+from tui_agent.tui.modals.confirm import Confirm
 
 
 async def test_a_generated_folder_is_one_row_with_the_same_count_in_chat_and_sheet() -> None:
@@ -149,11 +151,57 @@ async def test_a_file_that_you_undid_outside_is_not_counted_and_shows_no_change(
         assert sheet.right.startswith("3 files") and driven.text().count("no longer changed") == 1
 
 
-async def test_a_change_with_your_lines_is_marked_and_not_reverted(tmp_path: Path) -> None:
+async def test_your_lines_are_not_counted_and_are_kept_by_a_revert() -> None:
     """Your lines are recorded between two changes by the agent."""
-    async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:
+    async with open_app(session=FakeSession(golden("streaming")[:3]), size=(80, 24)) as driven:
         session = driven.session
         versions = [b"a\nb\n", b"a\nb\nmine\n", b"a\nbb\nmine\n"]
+        turn(driven, 1, change(session, "a.txt", None, versions[0]))
+        by_you = change(session, "a.txt", versions[0], versions[1], "human")
+        turn(driven, 2, by_you, change(session, "a.txt", versions[1], versions[2], "command"))
+        await driven.until(lambda: "1 file +2" in driven.text())
+        sheet = await show(driven)
+        assert sheet.right == "1 file +2"
+        assert re.search(r"a\.txt +\+2 +created", driven.text())
+        assert "changed by you" not in driven.text() and "mine" in driven.text()
+        await driven.press("r")
+        question = driven.app.screen
+        assert isinstance(question, Confirm)
+        assert question.paragraphs == (
+            "a.txt, lines 1–3: +2",
+            "Your own lines in this file are kept. Only this change is reverted. /redo restores it.",
+        )
+        end_grace_period(question)
+        await driven.press("enter")
+        (command,) = session.submitted
+        assert isinstance(command, RevertHunk)
+        assert command.user_changes == ((by_you.before, by_you.after),)
+
+
+async def test_your_changes_between_two_calls_of_a_turn_are_not_counted_in_the_turn() -> None:
+    async with open_app(session=FakeSession(golden("streaming")[:3]), size=(80, 24)) as driven:
+        session, lines = driven.session, OLD.encode()
+        mine = lines.replace(b"line 10\n", b"mine\nmine too\n")
+        both = NEW.encode().replace(b"line 10\n", b"mine\nmine too\n")
+        half = lines.replace(b"line 3\n", b"LINE 3\n")
+        turn(
+            driven,
+            1,
+            change(session, "a.txt", lines, half),
+            change(session, "a.txt", half, mine.replace(b"line 3\n", b"LINE 3\n"), "human"),
+            change(session, "a.txt", mine.replace(b"line 3\n", b"LINE 3\n"), both),
+        )
+        await driven.until(lambda: "1 file +2 −2" in driven.text())
+        for argument in ("turn 1", ""):
+            sheet = await show(driven, argument)
+            assert sheet.right == "1 file +2 −2"
+            await driven.press("escape")
+
+
+async def test_a_change_in_which_you_changed_the_same_lines_is_marked_and_not_reverted() -> None:
+    async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:
+        session = driven.session
+        versions = [b"a\nb\n", b"a\nmine\n", b"a\nmine\nc\n"]
         turn(driven, 1, change(session, "a.txt", None, versions[0]))
         by_you = change(session, "a.txt", versions[0], versions[1], "human")
         turn(driven, 2, by_you, change(session, "a.txt", versions[1], versions[2], "command"))
@@ -164,8 +212,18 @@ async def test_a_change_with_your_lines_is_marked_and_not_reverted(tmp_path: Pat
         await driven.press("r")
         assert driven.app.screen is sheet
         text = " ".join(driven.text().split())
-        assert "You or another session changed lines of this change too, so it is not reverted." in text
+        assert "You or another session changed line 2 too, so this change is not reverted." in text
         assert session.submitted == []
         await driven.press("escape")
         await show(driven, "turn 2")
         assert "also changed by you" not in driven.text() and "R revert it" in driven.text()
+
+
+async def test_a_file_in_which_you_undid_the_agents_change_by_hand_says_so() -> None:
+    async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:
+        session = driven.session
+        turn(driven, 1, change(session, "a.txt", b"a\nb\n", b"a\nB\n"))
+        session.feed(change(session, "a.txt", b"a\nB\n", b"a\nb\nmine\n", "human"))
+        await driven.settle()
+        sheet = await show(driven)
+        assert "Only your own changes are left." in driven.text() and "+" not in sheet.right

@@ -1,6 +1,5 @@
-"""Differences of two texts, their hunks, and the undoing of one hunk in a text that may have changed since."""
+"""Differences of two texts and their hunks."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,8 +10,9 @@ from tui_agent.folds.text.line_diff import (
     find_changes,
     first_line,
     hunk_sides,
-    revert_hunk,
+    join_lines,
     split_hunks,
+    split_lines,
 )
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "    x = 1", "\r"]), max_size=12)
@@ -105,64 +105,10 @@ def test_a_diff_is_split_into_its_hunks_with_their_lines() -> None:
     assert split_hunks("") == []
 
 
-def test_one_hunk_is_reverted_and_the_other_stays() -> None:
-    first, second = hunks_of(OLD, NEW)
-    assert revert_hunk(NEW, first) == OLD.replace("line 20\n", "LINE 20\nmore\n")
-    assert revert_hunk(NEW, second) == OLD.replace("line 3\n", "LINE 3\n")
+@given(TEXTS)
+def test_joined_lines_are_the_text(text: str) -> None:
+    assert join_lines(split_lines(text)) == text
 
 
-def test_a_hunk_is_found_where_lines_above_it_moved_it() -> None:
-    _, second = hunks_of(OLD, NEW)
-    moved = "new first line\n" + NEW
-    assert revert_hunk(moved, second) == "new first line\n" + OLD.replace("line 3\n", "LINE 3\n")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        NEW.replace("more\n", "mine\n"),
-        NEW.replace("line 18\n", "my context\n"),
-        "",
-        "x\n" + NEW + NEW,
-    ],
-    ids=["its lines changed", "its context changed", "empty", "two other places"],
-)
-def test_a_hunk_whose_lines_changed_or_are_in_two_other_places_is_not_reverted(text: str) -> None:
-    assert revert_hunk(text, hunks_of(OLD, NEW)[1]) is None
-
-
-def test_a_missing_last_newline_comes_and_goes_with_its_hunk() -> None:
-    (hunk,) = hunks_of("a\nb", "a\nc\n")
-    assert revert_hunk("a\nc\n", hunk) == "a\nb"
-    assert revert_hunk("a\nc\nd\n", hunk) is None, "the old last line would be in the middle"
-    (hunk,) = hunks_of("a\nb\n", "a\nb")
-    assert revert_hunk("a\nb", hunk) == "a\nb\n"
-
-
-def test_a_created_file_becomes_empty_and_an_emptied_one_full() -> None:
-    assert revert_hunk("a\nb\n", hunks_of("", "a\nb\n")[0]) == ""
-    assert revert_hunk("", hunks_of("a\nb\n", "")[0]) == "a\nb\n"
-    assert revert_hunk("mine\n", hunks_of("a\nb\n", "")[0]) is None
-
-
-def test_carriage_returns_and_lines_that_look_like_heads_are_lines_like_others() -> None:
-    before, after = "a\r\n@@ -1 +1 @@\r\nc\r\n", "a\r\n@@ -1 +1 @@\r\nd\r\n"
-    (hunk,) = hunks_of(before, after)
-    assert revert_hunk(after, hunk) == before
-
-
-LINES = st.lists(
-    st.sampled_from(["a", "b", "c", "", "@@ -1 +1 @@", "\\ No newline at end of file"]), max_size=30
-)
-
-
-@given(LINES, LINES, st.booleans(), st.booleans())
-def test_reverting_every_hunk_from_the_last_one_gives_the_old_text(
-    old: list[str], new: list[str], ends: bool, also: bool
-) -> None:
-    before, after = "\n".join(old) + "\n" * ends, "\n".join(new) + "\n" * also
-    text: str | None = after
-    for hunk in reversed(hunks_of(before, after)):
-        assert text is not None
-        text = revert_hunk(text, hunk)
-    assert text == before
+def test_a_last_line_without_a_line_feed_gets_one_if_lines_follow() -> None:
+    assert join_lines([*split_lines("a"), *split_lines("b")]) == "a\nb"

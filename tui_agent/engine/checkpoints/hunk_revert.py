@@ -1,22 +1,28 @@
-"""Reverts one hunk of a file's recorded change, and finds the reverted hunks that an undo would affect.
+"""Reverts one hunk of the session's changes to a file, and finds reverted hunks that an undo meets.
 
-Invariant: lines that differ from the recorded change are never changed. A reverted hunk counts as a change by the user
-until the recorded change with this hunk is undone.
+Invariant: lines of the user are never changed. A reverted hunk counts as a change by the user until the change with this
+hunk is undone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from anyio import to_thread
 
 from tui_agent.errors import BlobNotFound, UsageError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.comparison.hunk_authors import find_shared_hunks
-from tui_agent.folds.comparison.net_changes import diff_contents
+from tui_agent.folds.comparison.line_authors import (
+    HunkRevert,
+    TracedLine,
+    count_hunks,
+    describe_lines,
+    revert_traced_hunk,
+)
+from tui_agent.folds.comparison.net_changes import trace_contents
 from tui_agent.folds.session.branches import BranchesView, is_on_branch, last_shared, stretches
-from tui_agent.folds.session.changed_files import ChangedFile, unchanged_file
+from tui_agent.folds.session.changed_files import ChangedFile, ContentChange
 from tui_agent.folds.session.state_view import SessionStateView
-from tui_agent.folds.text.line_diff import first_line, hunk_sides, revert_hunk, split_hunks
+from tui_agent.folds.text.line_diff import join_lines, split_lines
 from tui_agent.folds.text.plain_text import decode_text, encode_text
 from tui_agent.folds.text.redaction_placeholders import PLACEHOLDER_START
 from tui_agent.ports.log import Blobs
@@ -29,12 +35,8 @@ _INEXACT = (PLACEHOLDER_START, "\ufffd")
 """Texts that mark a line as not stored exactly (a secret, or bytes that cannot be decoded)."""
 
 
-def find_hunk(blobs: Blobs, command: RevertHunk, records: Iterable[Record]) -> str:
-    """Return the text of the hunk that `command` selects. Raise `UsageError` if the hunk cannot be reverted.
-
-    `records`: the records of the current branch. They show if the hunk has changes that the session did not make; such
-    a hunk cannot be reverted.
-    """
+def trace_change(blobs: Blobs, command: RevertHunk) -> list[TracedLine]:
+    """Return the lines of the changed file with their authors. Raise `UsageError` if the hunk cannot be reverted."""
 
     def read(digest: str) -> bytes | None:
         try:
@@ -42,57 +44,27 @@ def find_hunk(blobs: Blobs, command: RevertHunk, records: Iterable[Record]) -> s
         except BlobNotFound:
             return None
 
-    changed = ChangedFile(command.path, command.before, command.after, hidden_changes=command.hidden_changes)
-    diff, note = diff_contents(changed, read)
-    hunks = [] if diff is None else split_hunks(diff.text)
-    if not 0 <= command.hunk < len(hunks):
-        reason = note if diff is None else "this change was not found"
-        raise UsageError(f"{command.path} cannot be reverted in part: {reason}.", hint="Nothing was changed.")
-    hunk = hunks[command.hunk]
-    if _is_inexact(hunk_sides(hunk)[0]):
-        raise _inexact_error(command.path)
-    recorded = _find_recorded_file(records, command)
-    shared_hunks = find_shared_hunks(recorded, diff.text, read) if diff and recorded else frozenset[int]()
-    if command.hunk in shared_hunks:
-        raise UsageError(
-            f"You or another session changed lines of this change to {command.path} too.",
-            hint="Nothing was reverted. Edit the lines by hand, or restore the file with /rewind, files only.",
-        )
-    return hunk
-
-
-def _find_recorded_file(records: Iterable[Record], command: RevertHunk) -> ChangedFile | None:
-    """Return the file with the changes that lead from `command.before` to `command.after`."""
-    file = recorded = None
-    for record in records:
-        change = record.payload
-        if not isinstance(change, FileChanged) or change.path != command.path:
-            continue
-        if file is None and change.before == command.before and change.first_author != "human":
-            file = unchanged_file(change)
-        if file is not None:
-            file = file.with_change(change, record.seq)
-            recorded = file if change.after == command.after else recorded
-    return recorded
-
-
-def _is_inexact(lines: Iterable[str]) -> bool:
-    return any(mark in line for line in lines for mark in _INEXACT)
-
-
-def _inexact_error(path: str) -> UsageError:
-    return UsageError(
-        f"{path} cannot be reverted in part: these lines hold a secret or are not text.",
-        hint="/revert restores the whole file.",
+    user_changes = tuple(ContentChange(*change) for change in command.user_changes)
+    file = ChangedFile(
+        command.path,
+        command.before,
+        command.after,
+        hidden_changes=command.hidden_changes,
+        user_changes=user_changes,
     )
+    lines, note = trace_contents(file, read)
+    if lines is None or not 0 <= command.hunk < count_hunks(lines):
+        reason = note or "this change was not found"
+        raise UsageError(f"{command.path} cannot be reverted in part: {reason}.", hint="Nothing was changed.")
+    return lines
 
 
-def content_without(command: RevertHunk, hunk: str, current: bytes | None) -> bytes | None:
+def content_without(command: RevertHunk, lines: Sequence[TracedLine], current: bytes | None) -> bytes | None:
     """Return the file's content with the hunk reverted, or None if the file must be removed.
 
-    `current`: the file's content now (None: no file).
+    `lines`: result of `trace_change`. `current`: the file's content now (None: no file).
 
-    Raise `UsageError` if the hunk's lines were changed later.
+    Raise `UsageError` if the user changed the hunk's lines too, or if the log does not have them exactly.
     """
     path = command.path
     if current is None and command.after is not None:
@@ -100,23 +72,48 @@ def content_without(command: RevertHunk, hunk: str, current: bytes | None) -> by
     if current is not None and command.after is None:
         raise UsageError(f"{path} exists again.", hint="Nothing was reverted. Your file is kept.")
     decoded = decode_text(current or b"")
-    text = None if decoded is None else revert_hunk(decoded.text, hunk)
-    if text is None and _is_inexact(hunk_sides(hunk)[1]):  # the file has the secret, the hunk a placeholder
-        raise _inexact_error(path)
-    if decoded is None or text is None:
+    if decoded is None:
+        raise UsageError(f"{path} is now a binary file.", hint="Nothing was reverted.")
+    current_lines = split_lines(decoded.text)
+    merge = revert_traced_hunk(lines, command.hunk, current_lines)
+    if _is_inexact(merge):
         raise UsageError(
-            f"{path} was changed after this edit, at or near line {first_line(hunk)}.",
-            hint="Nothing was reverted. Your version is kept.",
+            f"{path} cannot be reverted in part: these lines hold a secret or are not text.",
+            hint="/revert restores the whole file.",
         )
-    if command.before is None and not text:
+    if merge.shared_lines:
+        raise UsageError(
+            f"{path} was changed again after this change, at {describe_lines(merge.shared_lines)}.",
+            hint="Nothing was reverted. Edit the lines by hand, or restore the file with /rewind, files only.",
+        )
+    if merge.lines == current_lines:
+        raise UsageError(f"{path} no longer contains this change.", hint="Nothing was reverted.")
+    if not merge.lines and not _existed_for_user(command):
         return None
-    reverted = encode_text(decoded, text)
+    reverted = encode_text(decoded, join_lines(merge.lines))
     if reverted is None:
         raise UsageError(
             f"The earlier lines have a character that the encoding of {path} ({decoded.note}) does not support.",
             hint="/revert restores the whole file.",
         )
     return reverted
+
+
+def _is_inexact(merge: HunkRevert) -> bool:
+    """Return True if the hunk cannot be reverted because the log does not have its lines exactly."""
+    # A secret in an added line of the hunk does no harm unless it makes the line look changed by the user.
+    lines = [
+        line.text for line in merge.hunk_lines if line.is_removed or (line.is_added and merge.shared_lines)
+    ]
+    return any(mark in text for text in lines for mark in _INEXACT)
+
+
+def _existed_for_user(command: RevertHunk) -> bool:
+    """Return True if the file exists without the session's changes."""
+    existed = command.before is not None
+    for before, after in command.user_changes:
+        existed = after is not None and (existed or before is None)
+    return existed
 
 
 @dataclass(frozen=True, slots=True)

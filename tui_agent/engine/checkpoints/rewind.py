@@ -11,7 +11,7 @@ from anyio import to_thread
 
 from tui_agent.engine.checkpoints.attribution import file_changed_event
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
-from tui_agent.engine.checkpoints.hunk_revert import content_without, find_hunk
+from tui_agent.engine.checkpoints.hunk_revert import content_without, trace_change
 from tui_agent.engine.checkpoints.irreversible_effects import (
     NO_EFFECTS,
     IrreversibleEffects,
@@ -246,14 +246,12 @@ class Rewind:
         store, recorder = self._checkpointing.store, self._recorder
         if store is None:
             raise UsageError(f"{command.path} cannot be reverted: {self._checkpointing.unavailable_reason}")
-        records = recorder.records_after(-1)
-        hunk = await to_thread.run_sync(find_hunk, self._blobs, command, records)
+        lines = await to_thread.run_sync(trace_change, self._blobs, command)
         close_calls(recorder, why=TURN_ENDED_FIRST)
         await self._checkpointing.checkpoint_workspace()
         previous_commit = recorder.state.commit
-        content = await to_thread.run_sync(
-            content_without, command, hunk, await read_version(store, store.head, command.path)
-        )
+        current = await read_version(store, store.head, command.path)
+        content = await to_thread.run_sync(content_without, command, lines, current)
         commit = await store.save_version(command.path, content)
         start = recorder.state.seq
         target = Target(start, "hunk", True, True, commit, ())

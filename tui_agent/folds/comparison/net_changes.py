@@ -1,16 +1,22 @@
-"""The net changes to files in a part of a log.
+"""The session's net changes to files in a part of a log.
 
-Invariant: a change that was reverted is not listed.
+Invariant: a change that was reverted, or that the user made, is not listed.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import fold
+from tui_agent.folds.comparison.line_authors import (
+    SessionDiff,
+    TracedLine,
+    diff_traced_lines,
+    trace_lines,
+)
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChanged
-from tui_agent.folds.text.line_diff import LineDiff, diff_lines
+from tui_agent.folds.text.line_diff import split_lines
 from tui_agent.folds.text.plain_text import decode_text
 from tui_agent.folds.text.redaction_placeholders import note_hidden_changes
 from tui_agent.protocol.envelope import Envelope
@@ -62,24 +68,23 @@ def compare_contents(
 
 
 class LineCounter:
-    """Counts the lines that a file gained and lost between its first and its newest content.
+    """Counts the lines that the session added to and removed from a file, without the user's changes.
 
     `text`: function that returns the stored content with a given SHA-256, or None.
     """
 
     def __init__(self, text: Callable[[str], bytes | None]) -> None:
         self._text = text
-        self._counts: dict[tuple[str | None, str | None], tuple[int, int]] = {}
+        self._counts: dict[tuple[str | None, ...], tuple[int, int]] = {}
 
     def count(self, file: ChangedFile) -> tuple[int, int]:
         """Return the numbers of added and removed lines."""
         if file.changes < 2:
             return file.added, file.removed
-        contents = file.before, file.after
-        if contents not in self._counts:
+        if file.versions not in self._counts:
             change = compare_contents(file, self._text)
-            self._counts[contents] = change.added, change.removed
-        return self._counts[contents]
+            self._counts[file.versions] = change.added, change.removed
+        return self._counts[file.versions]
 
     def count_all(self, files: Iterable[ChangedFile]) -> tuple[ChangedFile, ...]:
         """Return the files with the line counts of their net changes."""
@@ -99,32 +104,82 @@ def diff_contents(
     file: ChangedFile | FileChanged,
     text: Callable[[str], bytes | None],
     clean: Callable[[str], str] = str,
-) -> tuple[LineDiff | None, str]:
-    """Return (diff of a file's contents, note). The note explains a missing or empty diff.
+) -> tuple[SessionDiff | None, str]:
+    """Return (diff of the session's changes to a file, note). The note explains a missing or empty diff.
 
-    The diff is None if the contents cannot be compared.
+    The diff is None if the contents cannot be compared. Lines of the user count as unchanged.
 
     - `text`: function that returns the stored content with a given SHA-256, or None.
-    - `clean`: function that is applied to both contents before they are compared.
+    - `clean`: function that is applied to the contents before they are compared.
     """
-    before, after = (b"" if digest is None else text(digest) for digest in (file.before, file.after))
-    if before is None or after is None:
-        return None, "content not stored"
-    old, new = decode_text(before), decode_text(after)
-    if old is None or new is None:
-        return None, "binary file"
-    if max(len(before), len(after)) > MAX_DIFF_BYTES:
-        return None, "too large to compare"
-    new_text = note_hidden_changes(new.display_text, file.hidden_changes)
-    diff = diff_lines(clean(old.display_text), clean(new_text))
-    return diff, "" if diff.text else _describe_empty_diff(file, same_bytes=before == after)
+    lines, note = trace_contents(file, text, clean)
+    if lines is None:
+        return None, note
+    diff = diff_traced_lines(lines)
+    return diff, "" if diff.text else _describe_empty_diff(file)
 
 
-def _describe_empty_diff(file: ChangedFile | FileChanged, *, same_bytes: bool) -> str:
+def trace_contents(
+    file: ChangedFile | FileChanged,
+    text: Callable[[str], bytes | None],
+    clean: Callable[[str], str] = str,
+) -> tuple[list[TracedLine] | None, str]:
+    """Return (lines of a file with their authors, note). The arguments are those of `diff_contents`.
+
+    The lines are None if the contents cannot be compared; the note tells why.
+    """
+    digests = file.versions if isinstance(file, ChangedFile) else (file.before, file.after)
+    versions = [_read_lines(digest, text, clean) for digest in digests]
+    if note := versions[0][1] or versions[-1][1]:
+        return None, note
+    if any(note for _, note in versions):
+        lines = trace_lines([versions[0][0], versions[-1][0]])
+        lines = [line._replace(is_shared=line.is_changed) for line in lines]  # nobody knows who changed them
+    else:
+        lines = trace_lines([texts for texts, _ in versions])
+    return list(_note_hidden_changes(lines, file.hidden_changes)), ""
+
+
+def _read_lines(
+    digest: str | None, text: Callable[[str], bytes | None], clean: Callable[[str], str]
+) -> tuple[list[str], str]:
+    """Return (lines of a version of a file, note). The note says why the lines cannot be compared."""
+    content = b"" if digest is None else text(digest)
+    if content is None:
+        return [], "content not stored"
+    decoded = decode_text(content)
+    if decoded is None:
+        return [], "binary file"
+    if len(content) > MAX_DIFF_BYTES:
+        return [], "too large to compare"
+    return split_lines(clean(decoded.display_text)), ""
+
+
+def _note_hidden_changes(
+    lines: Iterable[TracedLine], hidden_changes: Collection[int]
+) -> Iterator[TracedLine]:
+    """Return the lines, in which each line of the file with a changed hidden value has a note.
+
+    Such a line looks the same before and after its change. It counts as changed by the session.
+    """
+    for line in lines:
+        noted = note_hidden_changes(line.text, hidden_changes) if line.in_file else line.text
+        if noted == line.text:
+            yield line
+            continue
+        if line.is_users:
+            yield line._replace(in_file=False)
+        yield line._replace(text=noted, is_users=False)
+
+
+def _describe_empty_diff(file: ChangedFile | FileChanged) -> str:
     if file.disk_sha256_before is None:
         return "created, empty"
     if file.disk_sha256_after is None:
         return "removed, was empty"
     if file.disk_sha256_before == file.disk_sha256_after:
         return "only its permissions changed"
-    return "only secrets changed; they are not stored" if same_bytes else "only its encoding changed"
+    if file.before == file.after:
+        return "only secrets changed; they are not stored"
+    is_users = isinstance(file, ChangedFile) and file.user_changes
+    return "only your own changes are left" if is_users else "only its encoding changed"

@@ -8,6 +8,7 @@ files.
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
@@ -97,6 +98,14 @@ class ChangedFile:
     changes: int = 0
     hidden_changes: tuple[int, ...] = ()
     user_changes: tuple[ContentChange, ...] = ()
+
+    @property
+    def versions(self) -> tuple[str | None, ...]:
+        """The digests of the contents from `before` to `after`.
+
+        The session made the first change, the user the second, and so on in turn.
+        """
+        return (self.before, *chain.from_iterable(self.user_changes), self.after)
 
     @property
     def only_mode_changed(self) -> bool:

@@ -63,7 +63,8 @@ class Checkpoints:
                 self._changed = {}
             case FileChanged() as change:
                 known = self._changed.get(change.path) or unchanged_file(change)
-                self._changed[change.path] = known.with_change(change, ev.seq)
+                # A checkpoint lists the changes by all authors, so the user's are not told apart.
+                self._changed[change.path] = replace(known.with_change(change, ev.seq), user_changes=())
             case CheckpointTaken(author=author) as taken:
                 self._part = taken.part
                 self._add(ev, taken, author, skipped=taken.skipped)

@@ -1,7 +1,6 @@
-"""Differences between two texts, as hunks of a unified diff and as line counts, and the undoing of one hunk.
+"""Differences between two texts, as hunks of a unified diff and as line counts.
 
-Invariant: a block of lines that is too large to compare is reported as replaced. A hunk is reverted only where all its
-lines, including context lines, match the text.
+Invariant: a block of lines that is too large to compare is reported as replaced.
 """
 
 import re
@@ -9,7 +8,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from tui_agent.fast_dataclass import dataclass
@@ -18,6 +17,7 @@ CONTEXT_LINES = 3
 EXACT_LIMIT = 1_000_000
 """Maximum product of both texts' line counts for an exact comparison."""
 NO_NEWLINE = "\\ No newline at end of file"
+_NO_NEWLINE_END: Final = f"\n{NO_NEWLINE}"
 _HUNK_HEAD: Final = re.compile(r"^@@ -(?P<old>\d+)(?:,\d+)? \+(?P<new>\d+)(?:,\d+)? @@$", re.MULTILINE)
 
 
@@ -59,8 +59,14 @@ def split_lines(text: str) -> list[str]:
     if lines[-1] == "":
         lines.pop()
     else:
-        lines[-1] += "\n" + NO_NEWLINE
+        lines[-1] += _NO_NEWLINE_END
     return lines
+
+
+def join_lines(lines: Sequence[str]) -> str:
+    """Return the text of lines that `split_lines` returned. Every line but the last gets a line feed."""
+    text = "".join(f"{line.removesuffix(_NO_NEWLINE_END)}\n" for line in lines)
+    return text.removesuffix("\n") if lines and lines[-1].endswith(_NO_NEWLINE_END) else text
 
 
 def find_changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
@@ -77,9 +83,15 @@ def find_changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
 def diff_lines(before: str, after: str, context: int = CONTEXT_LINES) -> LineDiff:
     """Return hunks with `context` lines around each change, and the numbers of lines added and removed."""
     old, new = split_lines(before), split_lines(after)
-    all_changes = find_changes(old, new)
+    return format_changes(old, new, find_changes(old, new), context)
+
+
+def format_changes(
+    old: Sequence[str], new: Sequence[str], all_changes: Sequence[Change], context: int = CONTEXT_LINES
+) -> LineDiff:
+    """Return the diff with these changes between two lists of lines, as `diff_lines` does."""
     lines: list[str] = []
-    for group in _group_changes(all_changes, context):
+    for group in group_changes(all_changes, context):
         lines.extend(_format_hunk(old, new, group, context))
     return LineDiff("\n".join(lines) + "\n" if lines else "", *_count_lines(all_changes))
 
@@ -166,7 +178,8 @@ def _find_anchors(
     return run[::-1]
 
 
-def _group_changes(all_changes: Sequence[Change], context: int) -> Iterator[list[Change]]:
+def group_changes(all_changes: Sequence[Change], context: int = CONTEXT_LINES) -> Iterator[list[Change]]:
+    """Return the changes of each hunk, in order."""
     group: list[Change] = []
     for change in all_changes:
         if group and change.a1 - group[-1].a2 > 2 * context:
@@ -218,30 +231,12 @@ def hunk_sides(hunk: str) -> tuple[list[str], list[str]]:
     for line in hunk.removesuffix("\n").split("\n")[1:]:
         if line == NO_NEWLINE:
             for side in last:
-                side[-1] += f"\n{NO_NEWLINE}"
+                side[-1] += _NO_NEWLINE_END
             continue
         last = sides if line[:1] in ("", " ") else (sides[line[0] == "+"],)
         for side in last:
             side.append(line[1:])
     return sides
-
-
-def changed_indexes(hunk: str) -> tuple[set[int], set[int]]:
-    """Return the indexes of the hunk's removed lines in the older text, and of its added lines in the newer text."""
-    head = _HUNK_HEAD.match(hunk)
-    removed, added = set[int](), set[int]()
-    if head is None:
-        return removed, added
-    old, new = (max(0, int(head[side]) - 1) for side in ("old", "new"))
-    for line in hunk.removesuffix("\n").split("\n")[1:]:
-        if line == NO_NEWLINE:
-            continue
-        if line[:1] == "-":
-            removed.add(old)
-        elif line[:1] == "+":
-            added.add(new)
-        old, new = old + (line[:1] != "+"), new + (line[:1] != "-")
-    return removed, added
 
 
 def drop_line_end_returns(diff: str) -> str:
@@ -259,24 +254,3 @@ def drop_line_end_returns(diff: str) -> str:
     for index in ended:
         lines[index] = lines[index].removesuffix("\r")
     return "\n".join(lines)
-
-
-def revert_hunk(text: str, hunk: str) -> str | None:
-    """Return `text` with one hunk reverted, or None if the hunk's place is missing or not unique."""
-    old, new = hunk_sides(hunk)
-    lines, start = split_lines(text), first_line(hunk) - 1
-    if not new:
-        places = [] if lines else [0]
-    elif lines[start : start + len(new)] == new:
-        places = [start]
-    else:
-        starts = (index for index, line in enumerate(lines) if line == new[0])
-        places = list(islice((index for index in starts if lines[index : index + len(new)] == new), 2))
-    if len(places) != 1:
-        return None
-    reverted = [*lines[: places[0]], *old, *lines[places[0] + len(new) :]]
-    end = f"\n{NO_NEWLINE}"
-    if any(line.endswith(end) for line in reverted[:-1]):
-        return None  # only the last line of a text can lack its line feed
-    joined = "".join(f"{line}\n" for line in reverted)
-    return joined.removesuffix(f"{end}\n") if reverted and reverted[-1].endswith(end) else joined

@@ -42,7 +42,7 @@ def _show_turn(context: AppContext, turn: int) -> None:
 
 
 async def _events_of(context: AppContext, turn: int) -> list[Envelope]:
-    """Return the events of a turn, without the user's changes to files.
+    """Return the events of a turn, without changes to files that an undo of other turns kept.
 
     Return an empty list if there is no such turn.
     """
@@ -58,8 +58,8 @@ async def _events_of(context: AppContext, turn: int) -> list[Envelope]:
         for number, event in enumerate(events)
         if isinstance(event.payload, TurnStarted) and event.payload.turn == turn
     ]
-    return [event for event in events[starts[-1] :] if not _is_by_user(event.payload)] if starts else []
+    return [event for event in events[starts[-1] :] if not _is_kept_change(event.payload)] if starts else []
 
 
-def _is_by_user(payload: Payload) -> bool:
-    return isinstance(payload, FileChanged | CheckpointTaken) and payload.author == "human"
+def _is_kept_change(payload: Payload) -> bool:
+    return isinstance(payload, FileChanged | CheckpointTaken) and payload.original_author is not None

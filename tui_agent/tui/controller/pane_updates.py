@@ -217,11 +217,12 @@ class PaneUpdater:
 
 
 class LineCounts:
-    """Counts the added and removed lines of each file, from its first to its newest recorded content."""
+    """Counts the lines that the session added to and removed from each file."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
-        self._counts: dict[tuple[str | None, str | None], tuple[int, int]] = {}
+        self._counts: dict[tuple[str | None, ...], tuple[int, int]] = {}
+        """Maps the versions of a file to its numbers of added and removed lines."""
         self._is_comparing = False
 
     def sum_of(self, view: FilesChangedView) -> tuple[int, int] | None:
@@ -229,7 +230,7 @@ class LineCounts:
         # Only a file's single change has recorded counts. The counts of several changes cannot be added up, because the
         # later ones may have changed the same lines.
         counts = [
-            self._counts.get((file.before, file.after)) if file.changes > 1 else (file.added, file.removed)
+            self._counts.get(file.versions) if file.changes > 1 else (file.added, file.removed)
             for file in view.files
         ]
         known = [count for count in counts if count is not None]
@@ -244,7 +245,7 @@ class LineCounts:
         try:
             while file := self._next_file():
                 diff, _ = await self._host.reader.compare(file)
-                self._counts[file.before, file.after] = (0, 0) if diff is None else (diff.added, diff.removed)
+                self._counts[file.versions] = (0, 0) if diff is None else (diff.added, diff.removed)
         finally:
             self._is_comparing = False
         self._host.panes.show_strip(self._host.views)
@@ -252,7 +253,7 @@ class LineCounts:
     def _next_file(self) -> ChangedFile | None:
         files = self._host.views.files.view().files
         return next(
-            (file for file in files if file.changes > 1 and (file.before, file.after) not in self._counts),
+            (file for file in files if file.changes > 1 and file.versions not in self._counts),
             None,
         )
 

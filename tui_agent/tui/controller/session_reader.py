@@ -4,13 +4,11 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import Callable
-from itertools import chain
 
 from tui_agent.errors import BlobNotFound
-from tui_agent.folds.comparison.hunk_authors import find_shared_hunks
+from tui_agent.folds.comparison.line_authors import SessionDiff
 from tui_agent.folds.comparison.net_changes import diff_contents
 from tui_agent.folds.session.changed_files import ChangedFile
-from tui_agent.folds.text.line_diff import LineDiff
 from tui_agent.folds.transcript.entries import AnswerEntry
 from tui_agent.ports.session import read_text
 from tui_agent.protocol.base import LongText, text_preview
@@ -52,25 +50,14 @@ class SessionReader:
         answers = (entry.text for entry in reversed(entries) if isinstance(entry, AnswerEntry))
         return await self.read_text(next((text for text in answers if text_preview(text).strip()), ""))
 
-    async def compare(self, file: ChangedFile) -> tuple[LineDiff | None, str]:
-        """Return the diff of a changed file. If the diff is empty, a note says why."""
-        contents = await self._read_contents(file.before, file.after)
-        return await asyncio.to_thread(diff_contents, file, contents.get)
-
-    async def find_shared_hunks(self, file: ChangedFile, diff: LineDiff) -> frozenset[int]:
-        """Return the indexes of the hunks that contain changes by the user or another session."""
-        versions = chain.from_iterable(file.user_changes)
-        contents = await self._read_contents(file.before, *versions, file.after)
-        return await asyncio.to_thread(find_shared_hunks, file, diff.text, contents.get)
-
-    async def _read_contents(self, *digests: str | None) -> dict[str, bytes]:
-        """Return the stored contents by digest. Contents that are not stored are left out."""
+    async def compare(self, file: ChangedFile) -> tuple[SessionDiff | None, str]:
+        """Return the diff of the session's changes to a file. If the diff is empty, a note says why."""
         contents: dict[str, bytes] = {}
-        for digest in digests:
+        for digest in file.versions:
             if digest is not None and digest not in contents and self._context.session is not None:
                 with contextlib.suppress(BlobNotFound):
                     contents[digest] = await self._context.session.read_blob(digest)
-        return contents
+        return await asyncio.to_thread(diff_contents, file, contents.get)
 
     async def events_between(self, first: int, last: int, limit: int = sys.maxsize) -> list[Record]:
         """Return the records from `first` to `last`, both included, but not more than `limit`."""

@@ -339,7 +339,7 @@ class ChangedFileLines:
 
     async def _file_lines(self, file: ChangedFile) -> list[str]:
         contents: dict[str, bytes] = {}
-        for digest in filter(None, (file.before, file.after)):
+        for digest in filter(None, file.versions):
             with suppress(BlobNotFound):
                 contents[digest] = await self._session.read_blob(digest)
         diff, note = await asyncio.to_thread(diff_contents, file, contents.get)

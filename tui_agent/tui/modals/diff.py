@@ -8,8 +8,9 @@ from typing import Final, TypeAlias
 
 from textual.strip import Strip
 
+from tui_agent.folds.comparison.line_authors import SessionDiff, describe_lines
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChangedView, format_folders
-from tui_agent.folds.text.line_diff import LineDiff, count_line_changes, first_line, hunk_sides, split_hunks
+from tui_agent.folds.text.line_diff import count_line_changes, first_line, hunk_sides, split_hunks
 from tui_agent.folds.transcript.entries import NoticeEntry
 from tui_agent.ports.checkpoint import CHANGED_BY_YOU
 from tui_agent.protocol.commands import RevertHunk
@@ -35,11 +36,9 @@ DISK_CHANGE_LABELS: Final[Mapping[DiskChange, str]] = {
     "undone": "no longer changed",
 }
 _UNDONE_NOTE: Final = "the file is as it was before the session"
-SHARED_HUNK_NOTE: Final = (
-    "You or another session changed lines of this change too, so it is not reverted. "
-    "Edit the lines by hand, or restore the file with /rewind, files only."
-)
 _STILL_READING: Final = "This change is still loading. Try again in a moment."
+Comparison: TypeAlias = tuple[SessionDiff | None, str]
+"""A diff of the session's changes to a file (None if there is nothing to show), and a note that tells why."""
 ReadFiles: TypeAlias = Callable[[], Awaitable[FilesChangedView]]
 
 
@@ -59,10 +58,7 @@ class DiffSheet(Viewer):
         """All changed files. `_counted` leaves out the files whose changes were undone outside the app."""
         self._first = 0
         """Index of the first drawn file."""
-        self._comparisons: dict[str, tuple[LineDiff | None, str]] = {}
-        """Maps a path to its diff and a note, see `_comparison_of`."""
-        self._shared_hunks: dict[str, frozenset[int]] = {}
-        """Maps a path to the indexes of the hunks that contain changes by the user or another session."""
+        self._comparisons: dict[str, Comparison] = {}
         self._hunks: dict[tuple[str, int], list[list[Strip]]] = {}
         """Maps (path, width in cells) to the rows of each hunk."""
         self._selection = ChangeSelection()
@@ -100,7 +96,6 @@ class DiffSheet(Viewer):
             selection.select(paths[min(position, len(paths) - 1)] if paths else "")
         self._first = FILES_AT_ONCE * (paths.index(selection.path) // FILES_AT_ONCE) if paths else 0
         self._comparisons.clear()
-        self._shared_hunks.clear()
         self._hunks.clear()
         await self._compare()
 
@@ -116,11 +111,7 @@ class DiffSheet(Viewer):
     async def _compare(self) -> None:
         for file in self._page:
             if file.path not in self._comparisons:
-                comparison = await self._session.reader.compare(file)
-                if file.user_changes and comparison[0] is not None:
-                    shared_hunks = await self._session.reader.find_shared_hunks(file, comparison[0])
-                    self._shared_hunks[file.path] = shared_hunks
-                self._comparisons[file.path] = comparison
+                self._comparisons[file.path] = await self._session.reader.compare(file)
                 if self._message[0] == _STILL_READING:
                     self._message = "", "t2"
         self._show_comparisons()
@@ -134,11 +125,8 @@ class DiffSheet(Viewer):
         self.right = self._summary()
         self.redraw()
 
-    def _comparison_of(self, path: str) -> tuple[LineDiff | None, str] | None:
-        """Return a file's diff and a note, or None while the file is being read.
-
-        The diff is None if there is nothing to show. The note then tells why.
-        """
+    def _comparison_of(self, path: str) -> Comparison | None:
+        """Return a file's diff and a note, or None while the file is being read."""
         if self._disk_changes.get(path) == "undone":
             return None, _UNDONE_NOTE
         return self._comparisons.get(path)
@@ -240,7 +228,7 @@ class DiffSheet(Viewer):
     def _draw_file(self, facts: Facts, file: ChangedFile) -> Iterator[Stop]:
         first_row, comparison = len(facts.rows), self._comparison_of(file.path)
         kind = "  created" if file.before is None else "  removed" if file.after is None else ""
-        if self._shared_hunks.get(file.path):
+        if comparison is not None and comparison[0] is not None and comparison[0].shared_lines:
             kind += f"  {CHANGED_BY_YOU}"
         elif disk_change := self._disk_changes.get(file.path):
             kind += f"  {DISK_CHANGE_LABELS[disk_change]}"
@@ -293,7 +281,7 @@ class DiffSheet(Viewer):
             "diff_revert": file is not None
             and hunks > 0
             and _identify(file, hunk) not in self._reverted
-            and hunk not in self._shared_hunks.get(path, ())
+            and not _shared_lines(self._comparison_of(path), hunk)
             and not self._session.is_running,
             "view_scroll": True,
             "view_copy": bool(self.plain),
@@ -361,8 +349,11 @@ class DiffSheet(Viewer):
             self._say("This change is already reverted.")
         elif comparison is None:
             self._say(_STILL_READING)
-        elif number in self._shared_hunks.get(file.path, ()):
-            self._say(SHARED_HUNK_NOTE)
+        elif shared := _shared_lines(comparison, number):
+            self._say(
+                f"You or another session changed {describe_lines(shared)} too, so this change is not reverted. "
+                "Edit the lines by hand, or restore the file with /rewind, files only."
+            )
         elif diff is None or number < 0:
             self._say(f"Changes to {file.path} cannot be reverted one by one.")
         else:
@@ -377,6 +368,7 @@ class DiffSheet(Viewer):
                 before=file.before,
                 after=file.after,
                 hunk=number,
+                user_changes=file.user_changes,
                 hidden_changes=file.hidden_changes,
             )
 
@@ -394,8 +386,14 @@ class DiffSheet(Viewer):
         self.redraw()
 
 
-def _hunks_of(comparison: tuple[LineDiff | None, str] | None) -> list[str]:
+def _hunks_of(comparison: Comparison | None) -> list[str]:
     return [] if comparison is None or comparison[0] is None else split_hunks(comparison[0].text)
+
+
+def _shared_lines(comparison: Comparison | None, hunk: int) -> tuple[int, ...]:
+    """Return the numbers of a hunk's lines that the user changed too."""
+    diff = None if comparison is None else comparison[0]
+    return () if diff is None else diff.shared_lines.get(hunk, ())
 
 
 def _identify(file: ChangedFile, hunk: int) -> RevertedHunk:
@@ -403,7 +401,7 @@ def _identify(file: ChangedFile, hunk: int) -> RevertedHunk:
 
 
 def _count_lines(
-    file: ChangedFile, comparison: tuple[LineDiff | None, str] | None, reverted: Collection[RevertedHunk]
+    file: ChangedFile, comparison: Comparison | None, reverted: Collection[RevertedHunk]
 ) -> tuple[int, int]:
     """Return the numbers of added and removed lines of a file, not counting its reverted hunks."""
     diff = None if comparison is None else comparison[0]
@@ -417,7 +415,7 @@ def _count_lines(
     return diff.added - sum(added for added, _ in gone), diff.removed - sum(removed for _, removed in gone)
 
 
-def _text_of(comparison: tuple[LineDiff | None, str]) -> str:
+def _text_of(comparison: Comparison) -> str:
     diff, note = comparison
     return note if diff is None else diff.text or note
 
@@ -426,7 +424,7 @@ def _describe(file: ChangedFile, hunk: str, minus: str) -> list[str]:
     """Return paragraphs about the effect of reverting a hunk."""
     changes = format_line_changes(*count_line_changes(*hunk_sides(hunk)), minus)
     counts = " ".join(words for words, _ in changes)
-    note = "Your other changes to this file are kept. " if "human" in file.authors else ""
+    note = "Your own lines in this file are kept. " if "human" in file.authors else ""
     place = f"{file.path}, {_describe_lines(hunk)}"
     return [f"{place}: {counts}", f"{note}Only this change is reverted. /redo restores it."]
 
