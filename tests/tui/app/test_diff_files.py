@@ -207,7 +207,7 @@ async def test_a_change_in_which_you_changed_the_same_lines_is_marked_and_not_re
         turn(driven, 2, by_you, change(session, "a.txt", versions[1], versions[2], "command"))
         await driven.settle()
         sheet = await show(driven)
-        assert re.search(r"a\.txt +\+3 +created +also changed by you", driven.text())
+        assert re.search(r"a\.txt +\+3 +created +1 line also changed by you", driven.text())
         assert "R revert it" not in driven.text()
         await driven.press("r")
         assert driven.app.screen is sheet

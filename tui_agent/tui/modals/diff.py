@@ -228,15 +228,15 @@ class DiffSheet(Viewer):
     def _draw_file(self, facts: Facts, file: ChangedFile) -> Iterator[Stop]:
         first_row, comparison = len(facts.rows), self._comparison_of(file.path)
         kind = "  created" if file.before is None else "  removed" if file.after is None else ""
-        if comparison is not None and comparison[0] is not None and comparison[0].shared_lines:
-            kind += f"  {CHANGED_BY_YOU}"
+        diff, note = (None, "") if comparison is None else comparison
+        if shared := sum(map(len, diff.shared_lines.values())) if diff is not None else 0:
+            kind += f"  {format_count(shared, 'line')} {CHANGED_BY_YOU}"
         elif disk_change := self._disk_changes.get(file.path):
             kind += f"  {DISK_CHANGE_LABELS[disk_change]}"
         path = fit_path(
             clean_line(file.path), facts.room - 15 - max(9, len(kind)), facts.looks.symbols.ellipsis
         )
         head: list[Part] = [part(path, facts.style(bold=True)), ("  ", facts.style())]
-        diff, note = (None, "") if comparison is None else comparison
         if diff is not None:
             changes = format_line_changes(
                 *_count_lines(file, comparison, self._reverted), facts.looks.symbols.minus
