@@ -257,31 +257,36 @@ async def test_a_plan_is_told_and_one_without_a_checkpoint_says_why(tmp_path: Pa
         ] == [("a.txt", "remove", 0, 1, "")]
 
 
-def shown_change(bench: Bench, tmp_path: Path) -> tuple[int, int]:
-    """Return the lines that /diff adds and removes in the only changed file, whose newest content is on the disk."""
+def shown_change(bench: Bench, tmp_path: Path) -> tuple[int, int, str]:
+    """The lines that /diff adds and removes in the only changed file, and the row with the user's line.
+
+    The newest content of the file is on the disk.
+    """
     records = read_records(bench.recorder._log.folder)
     events = [record for record in current_branch(records) if isinstance(record, Envelope)]
     (change,) = net_file_changes(events, bench.recorder._log.blobs.find)
     disk = (tmp_path / "workspace" / change.path).read_bytes()
     assert change.after == hashlib.sha256(disk).hexdigest()
-    return change.added, change.removed
+    return change.added, change.removed, next(row for row in change.hunks.split("\n") if "mine" in row)
 
 
-async def test_a_line_of_the_users_that_stays_after_an_undo_is_still_counted(tmp_path: Path) -> None:
+async def test_a_line_of_the_users_that_stays_after_an_undo_is_in_the_diff_and_not_counted(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "workspace" / "a.txt"
     answers = [write("a.txt", "a\\nb\\nc\\n"), say("A."), shell("echo d >> a.txt"), say("B.")]
     async with told(tmp_path, *answers) as bench:
         await turn(bench, "first")
         path.write_text("a\nb\nc\nmine\n")
         await turn(bench, "second")
-        assert shown_change(bench, tmp_path) == (5, 0)
+        assert shown_change(bench, tmp_path) == (4, 0, " mine")
         await go(bench, Undo())
         assert path.read_text() == "a\nb\nc\nmine\n"
-        assert shown_change(bench, tmp_path) == (4, 0)
+        assert shown_change(bench, tmp_path) == (3, 0, " mine")
         await go(bench, Redo())
-        assert shown_change(bench, tmp_path) == (5, 0)
+        assert shown_change(bench, tmp_path) == (4, 0, " mine")
         await go(bench, Undo())
-        assert shown_change(bench, tmp_path) == (4, 0)
+        assert shown_change(bench, tmp_path) == (3, 0, " mine")
 
 
 @pytest.mark.parametrize("sent", [SubmitPrompt, Queue], ids=["sent", "queued"])
