@@ -55,7 +55,9 @@ class BlobStore:
         self._redactor = redactor
         self._ops = ops or FileOps()
         self._known: set[str] = set()
+        """Digests of blobs that are certainly stored."""
         self._unsynced: set[str] = set()
+        """Digests of stored blobs that a power failure could still lose."""
         self._guard = Lock()
 
     def put_bytes(self, data: bytes) -> str:
@@ -118,7 +120,7 @@ class BlobStore:
 
     def find(self, blob_sha256: str) -> bytes | None:
         """Return the bytes of a blob; None if it is missing or damaged."""
-        if not _DIGEST.fullmatch(blob_sha256):
+        if not _DIGEST.fullmatch(blob_sha256):  # a damaged log could name another file, such as `../x`
             return None
         data = self._read_intact(self._folder, blob_sha256)
         if data is not None:
@@ -190,6 +192,7 @@ class BlobStore:
         try:
             sync_path(self._ops, path)
         except OSError:
+            # The file may have been removed with the session's folder. A parent session can have the same blob.
             data = self.find(digest)
             if data is None:
                 raise

@@ -71,6 +71,7 @@ def _check_lines(folder: Path) -> Iterator[str]:
             if not is_intact(line) or decode_line(line) is None:
                 yield f"Line {number} of the log is damaged."
     remaining = size - length
+    # If the log has grown meanwhile, a running session was just writing the last line.
     if remaining > 0 and log.stat().st_size == size:
         yield f"The log ends in an incomplete line of {format_bytes(remaining)}."
     if not number:

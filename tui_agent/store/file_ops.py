@@ -20,6 +20,7 @@ class FileOps:
     """
 
     def open(self, path: Path, flags: int) -> int:
+        # `O_NOFOLLOW`: a link at this path must not send the writes to another file.
         return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
 
     def close(self, fd: int) -> None:
@@ -30,7 +31,7 @@ class FileOps:
 
     def sync(self, fd: int) -> None:
         """Bring the content of an open file, and the metadata needed to read it, to stable storage."""
-        getattr(os, "fdatasync", os.fsync)(fd)
+        getattr(os, "fdatasync", os.fsync)(fd)  # macOS has no `fdatasync`
 
     def truncate(self, fd: int, size: int) -> None:
         os.ftruncate(fd, size)
@@ -89,6 +90,7 @@ def storage_error(fault: OSError, problem: str, extra: str = "") -> StoreError:
 def make_folder(path: Path) -> None:
     """Create a private folder and its parents. Raise `OSError` if that fails."""
     if not path.is_dir():
+        # Not `mkdir(parents=True)`: it creates the parents with the default permissions.
         if path.parent != path:
             make_folder(path.parent)
         path.mkdir(mode=FOLDER_MODE, exist_ok=True)
@@ -120,7 +122,7 @@ def write_file(ops: FileOps, path: Path, data: bytes | Iterable[bytes], *, sync:
     try:
         for piece in (data,) if isinstance(data, bytes) else data:
             write_all(ops, fd, piece)
-        if sync:
+        if sync:  # before the rename, or else a power failure could leave an empty file of the new name
             ops.sync(fd)
     except OSError:
         ops.close(fd)
@@ -128,5 +130,5 @@ def write_file(ops: FileOps, path: Path, data: bytes | Iterable[bytes], *, sync:
         raise
     ops.close(fd)
     ops.rename(draft, path)
-    if sync:
+    if sync:  # the rename itself is stored in the folder
         sync_path(ops, path.parent)

@@ -69,13 +69,14 @@ class _Head:
 _HEAD_ADAPTER = TypeAdapter(_Head)
 
 
-def save_fold(folder: Path, place: LinePosition, format: int, data: bytes, ops: FileOps) -> None:
+def save_fold(folder: Path, place: LinePosition, format_version: int, data: bytes, ops: FileOps) -> None:
     """Cache the state computed from the log up to the line at `place`.
 
-    `data` is the state, and `format` is the version of its format. Raise `OSError` if saving fails.
+    `data` is the state, and `format_version` the version of its format. Raise `OSError` if saving fails.
     """
-    head = _Head(__version__, format, folder.name, place, len(data), zlib.crc32(data))
+    head = _Head(__version__, format_version, folder.name, place, len(data), zlib.crc32(data))
     head = replace(head, own=head.checksum())
+    # Not synced: a cache that a power failure damages is noticed by its checksums, and is then computed again.
     write_file(ops, folder / CACHE_FILE, to_json(asdict(head)) + b"\n" + data, sync=False)
 
 
@@ -95,7 +96,7 @@ def load_survey(folder: Path) -> Survey:
     return Survey(head.place.offset, head.place.seq, (), lines=head.place.lines)
 
 
-def load_fold(folder: Path, format: int) -> tuple[LinePosition, bytes] | None:
+def load_fold(folder: Path, format_version: int) -> tuple[LinePosition, bytes] | None:
     """Return the cached state and its position in the log.
 
     Return None if the cache is missing, does not match the log, or has another format.
@@ -103,9 +104,9 @@ def load_fold(folder: Path, format: int) -> tuple[LinePosition, bytes] | None:
     try:
         with (folder / CACHE_FILE).open("rb") as file:
             head = _read_head(file, folder)
-            if head is None or head.product != __version__ or head.format != format:
+            if head is None or head.product != __version__ or head.format != format_version:
                 return None
-            data = file.read(head.size + 1)
+            data = file.read(head.size + 1)  # one byte more, to notice a file that is too long
         if len(data) != head.size or zlib.crc32(data) != head.crc or not _matches_log(folder, head.place):
             return None
     except OSError:

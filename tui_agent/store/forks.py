@@ -59,6 +59,7 @@ def write_fork(folder: Path, forked: SessionForked, time: float, shrinker: Shrin
 
     Raise `OSError` or `StoreFull` if writing fails.
     """
+    # First, because a fork is unusable if a power failure loses the event from which it starts.
     sync_path(ops, folder.parent / forked.parent_session / EVENTS_FILE)
     raw = shrinker.prepare(forked, _MAX_PAYLOAD_BYTES)
     agent, name = to_json(MAIN_AGENT), to_json(folder.name)
@@ -88,6 +89,7 @@ def copy_inherited(folder: Path, ops: FileOps) -> None:
     history = load_lineage(folder)
     if history.fault is not None:
         raise history.fault
+    # The log comes last: once it contains the inherited events, every blob that they name is in place.
     for digest in find_digests(chain(_inherited_lines(folder), read_chunks(folder)), folder):
         _copy_blob(digest, [part.folder / "blobs" for part in history.ancestors], folder / "blobs", ops)
     if (folder / "blobs").is_dir():
@@ -147,7 +149,7 @@ class FamilyMember:
 def find_family(folder: Path, folders: Iterable[Path]) -> tuple[FamilyMember, ...]:
     """Return the session and its relatives among `folders`, parents before forks."""
     oldest = folder
-    visited = {folder.name}
+    visited = {folder.name}  # a damaged log could name a descendant as its parent
     while (origin := read_origin(oldest)) is not None:
         if origin.parent in visited or not (origin.folder / EVENTS_FILE).is_file():
             break

@@ -132,6 +132,7 @@ def load_lineage(folder: Path) -> Lineage:
     for origin in reversed(chain):
         head_moves += find_head_moves(origin.folder)
         inherited = stretches_of_branch(head_moves, origin.at_seq) or (Stretch(0, origin.at_seq),)
+        # The next fork does not inherit an undo that was itself undone.
         head_moves = [move for move in head_moves if is_on_branch(move.seq, inherited)]
     ancestors = (
         HistoryPart(origin.folder, cut_stretches(inherited, origin.at_seq)) for origin in reversed(chain)

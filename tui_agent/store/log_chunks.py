@@ -17,6 +17,7 @@ CHUNK_BYTES = 256 * 1024
 """Size of one chunk in bytes."""
 # A chunk of this size fits in the processor's cache, so scanning is a third faster.
 _PROBE_BYTES = 2 * MAX_LINE_BYTES
+"""Number of bytes that contain at least one whole line, wherever they start."""
 
 
 def read_chunks(folder: Path, *, after: int = -1, size: int | None = None) -> Iterator[bytes]:
@@ -55,6 +56,7 @@ def find_offset_before(log: BinaryIO, size: int, after: int) -> int:
 
     From this line, a reader finds all later events.
     """
+    # A binary search, because events are stored in the order of their numbers.
     low, high = 0, size
     while after >= 0 and high - low > 2 * _PROBE_BYTES:
         middle = (low + high) // 2

@@ -275,6 +275,7 @@ class LogTail:
         self._after = after
         self._offset = 0
         self._file: tuple[int, int] | None = None
+        """Device and inode of the log that was read last."""
 
     def poll(self) -> list[Record]:
         """Return the records in the complete lines since the last call."""
@@ -282,6 +283,7 @@ class LogTail:
         try:
             with (self._folder / EVENTS_FILE).open("rb") as log:
                 status = os.fstat(log.fileno())
+                # Another file of this name, or a shorter one: the log was repaired, so it is read from its start.
                 if (status.st_dev, status.st_ino) != self._file or status.st_size < self._offset:
                     self._file, self._offset = (status.st_dev, status.st_ino), 0
                 log.seek(self._offset)

@@ -143,6 +143,7 @@ def rewrite_log(folder: Path, fd: int, end: int, ops: FileOps) -> tuple[int, str
     """
     # Only the open descriptor still reaches the session's own data: the path may be missing or name another file.
     path = folder / EVENTS_FILE
+    # In pieces, because one call reads at most 2 GiB.
     data = b"".join(os.pread(fd, min(_PIECE, end - offset), offset) for offset in range(0, end, _PIECE))
     if len(data) != end:
         raise OSError("the written data cannot be read back completely")

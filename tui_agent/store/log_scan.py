@@ -69,11 +69,13 @@ def survey_lines(checked_lines: Iterable[bytes], known: Survey = EMPTY_SURVEY) -
         if is_whole and not line.startswith(_CURRENT_VERSION):
             version = pick_foreign_version((version, line_version(line)))
         if seq is None:
+            # A damaged line can contain whole events, for example after a line that was written only in part.
             bad_lines.append(number)
             for piece in salvage_lines(line):
                 seq = read_seq(piece)
         if seq is not None and seq > last_seq:
             good_end, last_seq, settled, good_lines = end, seq, len(bad_lines), number
+    # Bad lines after the last good one are not reported: they are the torn end, which the caller cuts off.
     return Survey(good_end, last_seq, tuple(bad_lines[:settled]), version, good_lines)
 
 
@@ -189,6 +191,7 @@ def filter_lines(
             if record
             else [(piece, decode_line(piece, blobs)) for piece in salvage_lines(line)]
         )
+        # Numbers only increase, so an event that is stored twice is yielded once.
         for raw, event in pieces:
             if event is not None and event.seq > last and record_filter.includes(event.seq):
                 last = event.seq

@@ -54,6 +54,7 @@ class Shrinker:
 
     def prepare(self, payload: Payload, max_bytes: int) -> bytes:
         """Return the payload as JSON of at most `max_bytes` bytes, with long texts moved to blobs."""
+        # Most payloads are short and contain nothing suspicious. For them, one search in the JSON text is enough.
         raw = dump_json(payload)
         if raw is not None and len(raw) < MAX_INLINE_TEXT_BYTES and not self._needs_walk(raw):
             return raw
@@ -154,6 +155,7 @@ class Shrinker:
             }
         else:
             return clean
+        # Data of a tool that looks like a reference becomes a blob itself, so that reading the event never follows it.
         forged = isinstance(clean, dict) and clean.keys() in (TEXT_MARKER, CONTAINER_MARKER)
         if not forged and not (walk.containers and len(to_json(shrunk)) > MAX_INLINE_TEXT_BYTES):
             return shrunk

@@ -15,7 +15,8 @@ from tui_agent.protocol.envelope import Record
 
 MAX_RECORDS: Final = 1_000
 MAX_BYTES: Final = 2_000_000
-"""Size of the newest records, in bytes, at which `drop_older` removes all older records from memory."""
+"""`drop_older` removes old records from memory when this number of records, or of bytes, has been added since the last
+removal."""
 
 
 class RecentRecords:
@@ -24,8 +25,8 @@ class RecentRecords:
     def __init__(self) -> None:
         self._records: list[Record] = []
         self._older = self._new_bytes = 0
-        """`_older`: number of records that the next `drop_older` removes. `_new_bytes`: total size of the records after
-        them."""
+        """`_older`: number of records that remained at the last removal. `_new_bytes`: total size of the records added
+        since then."""
 
     def __len__(self) -> int:
         return len(self._records)
@@ -39,7 +40,8 @@ class RecentRecords:
         self._new_bytes += size
 
     def drop_older(self) -> None:
-        """Remove the records that were already in memory at the last removal. Do nothing if few records are newer."""
+        """Free memory if enough records were added since the last removal: keep only these newer records."""
+        # So at least the newest 1,000 records (or 2 MB) stay, and a follower that is a bit behind needs no file.
         if len(self._records) - self._older >= MAX_RECORDS or self._new_bytes >= MAX_BYTES:
             del self._records[: self._older]
             self._older, self._new_bytes = len(self._records), 0

@@ -60,6 +60,7 @@ class SessionIndex:
             yield db
 
     def _connect(self, wait_ms: int) -> sqlite3.Connection:
+        # SQLite would create the file with the default permissions, and would follow a link.
         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
         db = sqlite3.connect(self.path, isolation_level=None)
         try:
@@ -69,6 +70,8 @@ class SessionIndex:
                 return db
             if version:
                 raise sqlite3.DatabaseError("of another version")
+            # With WAL, other processes can search during an update. Fewer syncs are enough, since the index can be
+            # rebuilt from the logs.
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
             with _transaction(db):
@@ -93,7 +96,7 @@ class SessionIndex:
         if len(states) < MIN_SESSIONS and not self.path.exists():
             return [summary for state in states if (summary := summarise_session(state.folder))]
         try:
-            with self._open(wait_ms=50) as db:
+            with self._open(wait_ms=50) as db:  # a list must appear at once, even during an update
                 current, stale = known_rows(db, states)
         except (sqlite3.Error, OSError) as fault:
             self._delete_if_damaged(fault)
@@ -204,7 +207,7 @@ class SessionIndex:
         on_stale: OnStale,
     ) -> list[SearchHit] | None:
         """Update and query the index. Return None if the index cannot be used."""
-        for _ in range(2):
+        for _ in range(2):  # the second time, a damaged index has been deleted, and is built anew
             try:
                 is_current = self._refresh_if_free(states)
                 with self._open() as db:
@@ -222,6 +225,7 @@ class SessionIndex:
         try:
             self.refresh(states)
         except sqlite3.OperationalError:
+            # Another process is updating the index. Search in what the index has so far.
             if not self.path.exists():
                 raise
             return False
@@ -242,6 +246,7 @@ class SessionIndex:
 
 @contextmanager
 def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+    # IMMEDIATE: lock now and wait if needed. A transaction that locks at its first write can fail without waiting.
     db.execute("BEGIN IMMEDIATE")
     try:
         yield

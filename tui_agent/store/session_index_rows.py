@@ -274,6 +274,7 @@ def index_log(db: sqlite3.Connection, state: LogState, max_bytes: int = MAX_BYTE
         return False
     save_summary(db, state, summary)
     row = next(_select(db, summary.id))
+    # The workspace is stored as a word of the text, so that one full-text query also selects the workspace.
     number, offset, place_word = row["number"], row["read_to"], f"w{row['place']}"
     end = min(state.size, offset + max_bytes)
     for piece in read_chunk_range(state.folder, offset, end):

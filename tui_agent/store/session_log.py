@@ -110,6 +110,7 @@ class SessionLog:
         self._followers: set[LogFollower] = set()
         self._closed = False
         self._names: dict[str | None, bytes] = {None: b"null"}
+        """Names of sessions and agents, encoded as JSON once."""
 
     @property
     def last_seq(self) -> int:
@@ -156,6 +157,7 @@ class SessionLog:
             self._lines += len(self._unwritten) + 1
             self._unwritten = []
             self.place = LinePosition(event.seq, self._end, self._lines, line[:-1][CRC_SLICE].decode())
+        # Only now, because the number is used again if the event could not be written.
         self._last_seq = event.seq
         self._recent.add(event, len(line))
         if self._lock is not None:
@@ -180,6 +182,7 @@ class SessionLog:
             try:
                 if self._has_torn_end:
                     self._truncate_torn_end()
+                # Not repeated for the rest: a short write means a full disk, and the log must end with a whole line.
                 count = self.ops.write(self._fd, line)
                 if count == len(line):
                     self._end += count

@@ -102,6 +102,7 @@ def _find_word(text: str, words: Sequence[str]) -> int:
 
 def split_words(text: str) -> list[str]:
     """Return the searchable words of a text."""
+    # The words are quoted in the query, so a quotation mark inside one would end it.
     return [word for word in text.replace('"', " ").replace("\0", " ").split() if any(map(str.isalnum, word))]
 
 

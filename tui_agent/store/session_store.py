@@ -87,6 +87,7 @@ class SessionStore:
     def _require_writable_root(self) -> None:
         try:
             self.root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+            # `os.access` gives no reason, so an error like that of a failed write is raised here.
             if not os.access(self.root, os.W_OK | os.X_OK):
                 read_only = os.statvfs(self.root).f_flag & os.ST_RDONLY
                 reason = errno.EROFS if read_only else errno.EACCES
@@ -200,6 +201,7 @@ class SessionStore:
         `SessionLocked` (the session or a fork is in use) or `StoreError`. After such an error, nothing is removed.
         """
         with ExitStack() as locks:
+            # All locks are acquired before anything is changed: if one session is in use, nothing happens.
             folder = locks.enter_context(self.lock_session(session_id))
             forks = self.forks(session_id)
             for fork_folder in [locks.enter_context(self.lock_session(fork)) for fork in forks]:
@@ -209,6 +211,7 @@ class SessionStore:
                 f"The session {session_id} could not be removed",
                 hint="Check the disk and the folder's permissions.",
             ):
+                # Renamed first, so that a deletion that is interrupted leaves no session without some of its files.
                 trash = folder.with_name(f"{REMOVED_PREFIX}{folder.name}")
                 self._ops.rename(folder, trash)
                 sync_path(self._ops, self.root)
@@ -331,7 +334,7 @@ class SessionStore:
         except OSError as fault:
             raise storage_error(fault, f"The session in {folder} cannot be read", _MOVE_HINT) from fault
         if not exists:
-            self.folders()
+            self.folders()  # raises a better error if the folder of all sessions cannot be read
             raise session_not_found(folder)
 
 

@@ -232,6 +232,7 @@ def _inherited_title(parents: Sequence[HistoryPart]) -> str:
 
 def _read_end(path: Path, size: int, blobs: BlobStore) -> tuple[Record | None, Outcome]:
     """Return the last whole record of a log and the state of the session's newest turn."""
+    # The last 4 KB are nearly always enough. More is read only if a long turn or a long line fills them.
     last: Record | None = None
     data, moved_to = b"", None
     for max_bytes in (_TAIL_BYTES, _LONG_TAIL_BYTES):

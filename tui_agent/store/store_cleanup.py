@@ -65,7 +65,7 @@ def _is_empty(folder: Path) -> bool:
 
 def _family(folder: Path, forks: Mapping[str, Sequence[Path]]) -> list[Path]:
     members = [folder]
-    for member in members:
+    for member in members:  # the list grows during the loop, by the forks of its forks
         members += [fork for fork in forks.get(member.name, ()) if fork not in members]
     return members
 
@@ -110,6 +110,7 @@ def remove_waste(store: SessionStore, item: Waste, detach: Detach | None = None)
         shutil.rmtree(item.paths[0])
         return
     with store.lock_session(item.session) as folder:
+        # Looked up again under the lock, because the session may have been used since `find_waste`.
         current = _waste_in(folder, _family(folder, group_by_parent(store.folders())))
         removable = {path for waste in current for path in waste.paths}
         for path in item.paths:

@@ -24,6 +24,7 @@ class WriterLock:
     def __init__(self, path: Path, *, wait_s: float, pause: Callable[[float], None] = time.sleep) -> None:
         """Acquire the lock, waiting up to `wait_s` seconds. Raise `SessionLocked` if another process still holds it."""
         self._path = path
+        # `O_CLOEXEC`: the lock is held as long as any process has the file open, so a child must not inherit it.
         self._fd: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
         try:
             self._acquire(self._fd, path, wait_s, pause)
@@ -97,12 +98,15 @@ def is_locked(path: Path | str) -> bool:
     except OSError:
         return False
     try:
+        # Shared, so that two processes that ask at the same time do not see each other's lock.
         return not _try_lock(fd, fcntl.LOCK_SH)
     finally:
         os.close(fd)
 
 
 def _try_lock(fd: int, kind: int) -> bool:
+    # The operating system releases this lock when the process ends, even if it is killed. The file stays: removing it
+    # could let two processes lock two different files of the same name.
     try:
         fcntl.flock(fd, kind | fcntl.LOCK_NB)
     except OSError as fault:
