@@ -93,6 +93,7 @@ def _end_blocked(output_fd: int, error: PluginError) -> None:
 
 def _limit_exit() -> None:
     """Make sure that the process ends within `EXIT_TIMEOUT_S`, even if a plugin hangs."""
+    # The default action of this signal ends the process, no matter what its threads are doing.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, EXIT_TIMEOUT_S)
 
@@ -163,13 +164,14 @@ async def _take_requests(
     while True:
         try:
             line = await reader.readline()
-        except (ValueError, ConnectionError):
+        except (ValueError, ConnectionError):  # a line over the limit, or the app is gone
             line = b""
         if not line:
             opened.submit(Close(reason="signal"))
             return
         request = read_request(line)
         if isinstance(request, CompletionRequest):
+            # A task of its own, because a plugin's slow completion must not delay commands.
             group.start_soon(_complete, opened, request, writer)
         elif request is not None:
             opened.submit(request)

@@ -117,6 +117,7 @@ class Environments:
 
         image, work_dir = self._base.options.image or table.image, self._base.options.work_dir
         settings = ContainerSettings(table.command, image, table.network, table.arguments, name, work_dir)
+        # `docker` can pass its own variables on to the commands, so it gets no API keys.
         environ = {name: value for name, value in os.environ.items() if name not in self._hidden}
         return ContainerEnvironment.create(self.local, settings, environ)
 
@@ -209,6 +210,7 @@ def find_sandbox(base: StartupContext, workspace: Path) -> Sandbox:
 
 def _private_paths(base: StartupContext) -> tuple[Path, ...]:
     """Return the private folders, such as the sessions, in each possible data folder of tui-agent."""
+    # A session with its own `TUI_AGENT_HOME` must not expose the user's other sessions to its commands.
     usual = {name: value for name, value in os.environ.items() if name != "TUI_AGENT_HOME"}
     cwd = base.options.cwd
     folders = (base.config.data_dir, find_paths(cwd, os.environ).data_dir, find_paths(cwd, usual).data_dir)

@@ -145,6 +145,7 @@ class ExtensionBuilder:
         except ConfigError as error:
             hint = f"{error.hint} Until then, the loaded plugins do not change.".strip()
             fault = ErrorRaised(where="configuration", message=error.message, hint=hint)
+        # Each attempt reads the file again, but the same error is recorded only once.
         before, self._config_fault = self._config_fault, fault
         return [] if fault is None or fault == before else [fault]
 
@@ -209,6 +210,7 @@ def build_hooks(
         )
         candidates.append((settings, source, command, matcher_subject))
     commands = []
+    # The sort is stable: within the user's and the project's hooks, the order of the files stays.
     in_order = sorted(candidates, key=lambda candidate: candidate[1] != "user")
     for settings, source, command, subject_name in in_order:
         ask: HookFunction = command.ask

@@ -57,6 +57,7 @@ class ClientCache:
         self._models = models
         self._clients: dict[ModelInfo, tuple[ModelClient, ModelProfile | None]] = {}
         self._outdated: list[ModelClient] = []
+        """Clients for an older version of a profile. A request may still use them, so they are closed at the end."""
 
     def get(self, info: ModelInfo) -> ModelClient:
         """Return the client for a model; raise `ConfigError` if no model is set or the model cannot be used."""

@@ -94,6 +94,7 @@ def agent_factories(loaded: LoadedPlugins) -> dict[str, Callable[[], Agent]]:
     agents: dict[str, Callable[[], Agent]] = {"default": ModelAgent}
     agents |= {name: partial(_refuse_program, name) for name in PROGRAMS}
     for offered in loaded.agents:
+        # A plugin cannot replace a built-in agent.
         agents.setdefault(offered.name, partial(GuardedAgent, offered.owner, offered.name, offered.make))
     return agents
 
@@ -113,6 +114,7 @@ async def require_program(env: Environment, agent: str) -> None:
     if agent not in PROGRAMS:
         return
     program = PROGRAMS[agent]({}).program
+    # Outside the sandbox, like the agent itself later: the sandbox can hide the program's folder.
     spec = ExecSpec(script=f"command -v {program}", unsandboxed=True)
     if (await env.exec(spec, lambda piece: None)).exit_code != 0:
         raise missing_program(agent, env.name)

@@ -62,6 +62,7 @@ class ReloadingPolicy(RulePolicy):
         stamp = _file_stamp(self._path)
         if stamp == self._stamp:
             return
+        # Noted before reading: a file that is broken is not read again for each decision.
         self._stamp = stamp
         try:
             rules = load_rules(self._base)

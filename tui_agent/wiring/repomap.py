@@ -50,6 +50,7 @@ class SessionMaps:
             ),
             languages=languages,
         )
+        # One thread at a time, because all of them use the same index.
         self._limiter = CapacityLimiter(1)
         self._late: RenderedMap | None = None
         self._is_rendering = False
@@ -59,7 +60,7 @@ class SessionMaps:
         return await to_thread.run_sync(self._render, request, abandon_on_cancel=True, limiter=self._limiter)
 
     async def render_within(self, request: MapRequest, seconds: float) -> RenderedMap | None:
-        if self._is_rendering:
+        if self._is_rendering:  # this map would have to wait for the previous one, which was already too slow
             return None
         self._late = None
         with anyio.move_on_after(seconds):

@@ -66,6 +66,7 @@ from tui_agent.workspace.local.environment import LocalEnvironment
 PATIENCE_S = 60.0
 """Time limit for one turn, in seconds; nothing in a rerun takes that long."""
 _OURS = ("run.", "env.", "session.started", "session.head_moved", "log.", "plugin.loaded")
+"""Beginnings of the kinds of events that are not copied to the new log: the rerun has its own, or needs none."""
 
 
 def rerun(base: StartupContext, folder: Path, records: Sequence[Record]) -> "RerunResult":
@@ -229,6 +230,7 @@ class RerunBench:
         self._events.clear()
         self._recorded_turn.begin(turn.events)
         # Turns of one session can have run with and without a user.
+        # Changed in place: the engine holds the same set.
         self._missing_services.clear()
         self._missing_services |= unoffered_services(self._tools, payloads(turn.events))
         self.submit(self._start_command(turn))

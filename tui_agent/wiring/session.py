@@ -105,6 +105,7 @@ async def open_session(
     `on_hold`: called with the log as soon as it is locked, before a long history is read.
     """
     base = base or load_startup_context(options)
+    # The time is read first, so that a change during a slow start is noticed.
     settings, settings_time = base.config.paths.user_config, time_saved(base.config.paths.user_config)
     assembled = await _open(base, on_trouble, on_hold)
     opened, servers = assembled.session, assembled.servers
@@ -137,6 +138,7 @@ async def _open(
     on_trouble: Callable[[TuiAgentError], None] | None,
     on_hold: Callable[[SessionLog], None] | None,
 ) -> "_UnservedSession":
+    # Most mistakes in the configuration are found before the session is created or locked.
     if not base.options.is_attended:
         require_trust_decision(base)
     start_detection(base)
@@ -145,7 +147,7 @@ async def _open(
     models = build_model_factory(base, loaded)
     settings = build_settings(base, models)
     if base.config.investigator_profile:
-        models.resolve(base.config.investigator_profile)
+        models.resolve(base.config.investigator_profile)  # only to report an unusable profile now
     require_agent(settings.agent, agent_factories(loaded))
     carry_from = base.options.carry_from
     earlier = carry_over_summary(base.store.find(carry_from)) if carry_from else None
@@ -206,6 +208,7 @@ class _UnservedSession:
     load_changed: Callable[[bool], ChangedExtensions | None]
 
     def use_changed(self) -> None:
+        """Use the tools of the servers that have started. Call it only before the session is served."""
         changed = self.load_changed(False) if self.servers.is_any else None
         if changed is not None:
             self.extensions.replace_later(changed)
