@@ -183,7 +183,7 @@ async def test_a_hunk_whose_lines_changed_is_refused_by_name(tmp_path: Path) -> 
         for mine in (NEW.replace("LINE 20", "mine"), NEW.replace("LINE 20\n", "")):
             place(tmp_path).write_text(mine)
             assert await reject(bench, hunk(bench, 1)) == (
-                "a.txt was changed again after this change, at line 20.",
+                "a.txt was changed at line 20 after this change.",
                 "Nothing was reverted. Edit the lines by hand, or restore the file with /rewind, files only.",
             )
             assert place(tmp_path).read_text() == mine
@@ -316,7 +316,7 @@ async def test_a_hunk_in_which_the_user_changed_the_sessions_lines_between_two_t
         await turn(bench, "add a line")
         for index, line in ((0, 3), (1, 19)):
             reason, _ = await reject(bench, session_hunk(bench, index))
-            assert reason == f"a.txt was changed again after this change, at line {line}."
+            assert reason == f"a.txt was changed at line {line} after this change."
         await go(bench, session_hunk(bench, 2))
         assert place(tmp_path).read_text() == mine
 

@@ -114,10 +114,13 @@ def test_the_end_of_the_last_line_is_reverted_only_where_it_is_still_the_last() 
         assert join_lines(revert_traced_hunk(lines, 0, split_lines(now)).lines) == expected
 
 
-def test_line_numbers_are_described_in_ranges() -> None:
-    assert [describe_lines(numbers) for numbers in ((3,), (3, 4, 5, 9), (1, 3))] == [
-        "line 3", "lines 3–5, 9", "lines 1, 3",
-    ]  # fmt: skip
+def test_line_numbers_are_described_in_a_few_ranges() -> None:
+    assert [describe_lines(numbers) for numbers in ((3,), (3, 4, 5, 9), (1, 3), range(1, 15, 2))] == [
+        "line 3",
+        "lines 3–5, 9",
+        "lines 1, 3",
+        "lines 1, 3, 5, 7, 9 and 2 more places",
+    ]
 
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "c", "", "d\r"]), max_size=30).map("\n".join)

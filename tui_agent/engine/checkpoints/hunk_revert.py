@@ -83,7 +83,7 @@ def content_without(command: RevertHunk, lines: Sequence[TracedLine], current: b
         )
     if merge.shared_lines:
         raise UsageError(
-            f"{path} was changed again after this change, at {describe_lines(merge.shared_lines)}.",
+            f"{path} was changed at {describe_lines(merge.shared_lines)} after this change.",
             hint="Nothing was reverted. Edit the lines by hand, or restore the file with /rewind, files only.",
         )
     if merge.lines == current_lines:

@@ -11,6 +11,10 @@ from typing import NamedTuple
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.text.line_diff import Change, LineDiff, find_changes, format_changes, group_changes
+from tui_agent.protocol.unicode_text import format_count
+
+MAX_NAMED_RANGES = 5
+"""Maximum number of line ranges that `describe_lines` names."""
 
 
 class TracedLine(NamedTuple):
@@ -114,15 +118,17 @@ def revert_traced_hunk(lines: Sequence[TracedLine], hunk: int, current: Sequence
 
 
 def describe_lines(numbers: Iterable[int]) -> str:
-    """Describe line numbers in rising order, e.g. `line 3` or `lines 3–5, 9`."""
+    """Describe line numbers in rising order, e.g. `line 3` or `lines 3–5, 9`. Only the first ranges are named."""
     ranges: list[tuple[int, ...]] = []
     for number in numbers:
         if ranges and ranges[-1][-1] == number - 1:
             ranges[-1] = ranges[-1][0], number
         else:
             ranges.append((number,))
-    words = ", ".join("–".join(map(str, ends)) for ends in ranges)
-    return f"line {words}" if words.isdecimal() else f"lines {words}"
+    words = ", ".join("–".join(map(str, ends)) for ends in ranges[:MAX_NAMED_RANGES])
+    unnamed = len(ranges) - MAX_NAMED_RANGES
+    rest = f" and {format_count(unnamed, 'more place')}" if unnamed > 0 else ""
+    return f"line {words}" if words.isdecimal() else f"lines {words}{rest}"
 
 
 # -- blocks ----------------------------------------------------------------------------------------------------------
@@ -216,6 +222,7 @@ def _merge_sessions_change(old: Sequence[TracedLine], texts: Sequence[str]) -> l
 
 def _interleave(removed: list[TracedLine], added: list[TracedLine]) -> list[TracedLine]:
     """Return removed and added lines, each added line after the removed line that it replaces."""
+    # A later change of one added line then concerns only the line that it replaced.
     if len(removed) != len(added):
         return [*removed, *added]
     return [line for pair in zip(removed, added, strict=True) for line in pair]
@@ -233,19 +240,20 @@ def _merge_users_change(
     if any(piece.is_equal for piece in pieces):  # the user put lines back
         result: list[TracedLine] = []
         for piece in pieces:
-            unchanged, new = removed[piece.a1 : piece.a2], texts[piece.b1 : piece.b2]
-            if piece.is_equal or not unchanged:
+            gone, new = removed[piece.a1 : piece.a2], texts[piece.b1 : piece.b2]
+            if piece.is_equal or not gone:
                 result += map(_users_line, new)
             else:
-                result += _share(unchanged, new) if new else unchanged
+                result += _share(gone, new) if new else gone
         return result
     users = [_users_line(text) for text in texts]
-    if any(line.is_added for line in old):
+    if any(line.is_added for line in old):  # the user changed lines of the session
         return _share(removed, texts)
     if not removed or not texts:
         return [*users, *removed]
     places = [place for place, line in enumerate(old) if line.in_file]
     if not places:
+        # Between unchanged lines, nothing tells if the new lines belong above or below the removed ones.
         return [*users, *removed] if is_beside_added else _share(removed, texts)
     before, after = list(old[: places[0]]), list(old[places[-1] + 1 :])
     between = [line for line in old[places[0] : places[-1]] if line.is_removed]
