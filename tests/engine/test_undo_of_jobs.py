@@ -15,7 +15,7 @@ from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.transcript.entries import NoticeEntry
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.ports.log import OtherChange
-from tui_agent.protocol.commands import Close, PlanRevert, Redo, Revert, RunUserShell, Undo
+from tui_agent.protocol.commands import Close, Interrupt, PlanRevert, Redo, Revert, RunUserShell, Undo
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, FileChanged
 from tui_agent.protocol.events.job import JobFinished
 from tui_agent.protocol.events.session import SessionHeadMoved
@@ -148,6 +148,21 @@ async def test_what_a_command_of_the_user_made_while_the_job_ran_is_the_users(tm
         await turn(bench, "build")
         await open_gate(tmp_path)
         await go(bench, RunUserShell(command="echo mine > mine"))
+        await go(bench, Undo())
+        assert files(tmp_path) == {"mine": "mine\n"}
+        authors = {change.path: change.author for change in bench.of(FileChanged)}
+        assert authors == {"made": "command", "mine": "human"}
+
+
+async def test_what_a_stopped_command_of_the_user_made_while_the_job_ran_is_the_users(tmp_path: Path) -> None:
+    async with told(tmp_path, job(gated(tmp_path, "echo made > made")), say("It builds.")) as bench:
+        await turn(bench, "build")
+        states = bench.kinds().count("agent.state_changed")
+        bench.submit(RunUserShell(command="echo mine > mine; echo up; sleep 60"))
+        await bench.until("user.shell_progress")
+        bench.submit(Interrupt())
+        await bench.until("agent.state_changed", states + 2)
+        await open_gate(tmp_path)
         await go(bench, Undo())
         assert files(tmp_path) == {"mine": "mine\n"}
         authors = {change.path: change.author for change in bench.of(FileChanged)}

@@ -12,7 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from tui_agent.engine.agent_state import StateKeeper
-from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
+from tui_agent.engine.checkpoints.checkpoint_recorder import CLOSE_TIMEOUT_S, CheckpointRecorder
 from tui_agent.engine.checkpoints.rewind import Rewind
 from tui_agent.engine.compaction.pins_and_restores import pin_messages
 from tui_agent.engine.components import EngineParts
@@ -387,6 +387,9 @@ class Engine:
                     await self._checkpointing.checkpoint_jobs()
                     await run_user_shell(self._parts, self._states, self._ticker, command)
                     await self._checkpointing.checkpoint_workspace(by_user=True)
+                if scope.cancel_called:  # The files of a stopped command must not count as a running job's.
+                    with anyio.move_on_after(CLOSE_TIMEOUT_S, shield=True):
+                        await self._checkpointing.checkpoint_workspace(by_user=True)
             except CheckpointError as fault:
                 self._checkpointing.report_fault(fault)
             finally:
