@@ -1,6 +1,6 @@
 """An engine over a real log in a folder, with doubles for model, policy and tools."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,6 +26,7 @@ from tui_agent.ports.delegate import DelegationRules
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import Hook
 from tui_agent.ports.knowledge import Knowledge
+from tui_agent.ports.log import OtherChange
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import FinishChunk, ModelChunk, ModelClient, ModelRequest, TextChunk, ToolCallChunk
 from tui_agent.ports.policy import Decision, PolicyFacts
@@ -284,6 +285,7 @@ class EngineSetup:
     commands: Mapping[str, SlashCommand] | None = None
     unusable_commands: Mapping[str, str] = field(default_factory=dict)
     servers: ToolServers | None = None
+    find_changes_by_others: Callable[[str, float], Iterable[OtherChange]] | None = None
 
     def parts(
         self,
@@ -331,7 +333,8 @@ class EngineSetup:
             delegation=self.delegation or DelegationRules(),
             knowledge=self.knowledge or Knowledge(),
             load_changed=self.load_changed,
-            find_changes_by_others=partial(
+            find_changes_by_others=self.find_changes_by_others
+            or partial(
                 find_changes_by_others, SessionStore(log.folder.parent, clock, Redactor()), log.folder.name
             ),
         )

@@ -1,6 +1,6 @@
 """Files that change while a command runs: whose change it is, and what an undo does with them."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -10,13 +10,16 @@ import pytest
 from tests.engine.harness import Bench, say
 from tests.engine.test_rewind import files, go, shell, told, turn, write
 from tui_agent.engine.checkpoints import revert_plan
+from tui_agent.errors import StoreUnusable
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.policy.decision.classes import READ_ONLY
+from tui_agent.ports.log import OtherChange
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.commands import PlanRevert, Redo, SubmitPrompt, Undo
 from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, FileChanged
+from tui_agent.protocol.events.session import ErrorRaised
 
 
 def allow_as_read_only(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
@@ -110,3 +113,26 @@ async def test_an_undo_leaves_alone_what_a_command_of_another_session_wrote_too(
     assert bench.of(CheckpointRestored)[-1].skipped_reasons == {
         "b.txt": "changed while a command of the session “Write b” also ran"
     }
+
+
+def fail_to_list(workspace: str, since: float) -> Iterable[OtherChange]:
+    raise StoreUnusable("The sessions cannot be listed.", hint="Check the folder.")
+
+
+async def test_if_the_other_sessions_cannot_be_read_a_commands_files_are_named_and_not_only_its_own(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "workspace").mkdir()
+    answers = [shell("echo made > made.txt"), say("A.")]
+    async with told(tmp_path, *answers, find_changes_by_others=fail_to_list) as bench:
+        await turn(bench, "first")
+        assert bench.troubles == []
+        [error] = bench.of(ErrorRaised)
+        assert error.message == (
+            "Another session may have changed files here too: made.txt. The sessions cannot be listed."
+        )
+        assert [(change.path, change.author) for change in bench.of(FileChanged)] == [("made.txt", "human")]
+    async with told(tmp_path) as bench:
+        await go(bench, Undo())
+        assert files(tmp_path) == {"made.txt": "made\n"}
+        assert [*bench.of(CheckpointRestored)[-1].skipped_reasons] == ["made.txt"]

@@ -10,15 +10,20 @@ from dataclasses import dataclass, field, replace
 from anyio import to_thread
 
 from tui_agent.engine.checkpoints.revert_plan import ReadOtherChanges
-from tui_agent.errors import BlobNotFound
+from tui_agent.engine.recorder import Recorder
+from tui_agent.errors import BlobNotFound, StoreError
 from tui_agent.folds.session.state_view import SessionStateView, UncheckpointedChange
 from tui_agent.ports.checkpoint import Checkpoints, FileDifference, WorkspaceChanges
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol.base import CallId
 from tui_agent.protocol.events.files import MAX_PATHS_IN_EVENT, Author, FileChanged
 from tui_agent.protocol.events.job import JobStarted
+from tui_agent.protocol.events.session import ErrorRaised
+from tui_agent.protocol.unicode_text import list_first
 from tui_agent.workspace.local.change_recorder import count_lines, file_changed
 
+MAX_PATHS_IN_MESSAGE = 3
+"""Maximum number of paths in a message to the user."""
 GRACE_S = 1.0
 """Period after the last event of an interrupted run, in seconds.
 
@@ -144,18 +149,26 @@ async def attribute_changes(
 
 
 async def contest_changes_by_others(
-    changes: WorkspaceChanges, read_others: ReadOtherChanges | None, workspace: str, since: float
+    changes: WorkspaceChanges, read_others: ReadOtherChanges | None, recorder: Recorder, since: float
 ) -> WorkspaceChanges:
     """Return `changes`, with the files that another session's edit tools changed marked as contested.
 
+    If the other sessions cannot be read, record an error; all files are then contested.
+
     - `read_others`: function that returns the changes by other sessions (None: there are none).
     - `since`: time of the previous comparison, in seconds since the epoch.
-
-    Raise `StoreError` if the sessions cannot be listed.
     """
     if read_others is None or not changes.files:
         return changes
-    paths = await to_thread.run_sync(_find_paths_by_others, changes, read_others, workspace, since)
+    workspace = recorder.state.workspace
+    try:
+        paths = await to_thread.run_sync(_find_paths_by_others, changes, read_others, workspace, since)
+    except StoreError as error:
+        names = list_first(changes.own_paths, MAX_PATHS_IN_MESSAGE)
+        message = f"Another session may have changed files here too: {names}. {error.message}"
+        hint = "An undo keeps these files and names them."
+        recorder.append(ErrorRaised(where="checkpoints", message=message, hint=hint))
+        return replace(changes, contested_paths=changes.own_paths)
     return replace(changes, contested_paths=tuple(sorted({*changes.contested_paths, *paths})))
 
 

@@ -215,8 +215,9 @@ class CheckpointRecorder:
             if changes is None:
                 self._missed.add(author, sorted_paths)
         if changes is not None and sorted_paths is None:
-            workspace, since = self._recorder.state.workspace, self._compared_at
-            changes = await contest_changes_by_others(changes, self._read_others, workspace, since)
+            changes = await contest_changes_by_others(
+                changes, self._read_others, self._recorder, self._compared_at
+            )
             self._compared_at = now
             await self._record_changes(changes, author, call_id)
         return changes
@@ -399,8 +400,9 @@ class CheckpointRecorder:
             if not by_user:
                 changes, author, call_id = self._job_changes.attribute(changes)
             if author == "command":
-                workspace, since = self._recorder.state.workspace, self._compared_at
-                changes = await contest_changes_by_others(changes, self._read_others, workspace, since)
+                changes = await contest_changes_by_others(
+                    changes, self._read_others, self._recorder, self._compared_at
+                )
             await self._record_changes(changes, author, call_id)
             await self._commit(changes, self._recorder.state.parts - 1, author, call_id)
         self._job_changes.drop_ended(running_jobs)
