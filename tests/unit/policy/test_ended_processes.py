@@ -59,6 +59,43 @@ def test_ending_any_other_process_needs_approval(script: str) -> None:
     assert (decide(script, "ask").verdict, confined(script).verdict) == ("ask", "ask")
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "P=$!; printf -v P 4242; kill $P",
+        "P=$!; printf -vP 4242; kill $P",
+        "P=$!; command printf -v P 4242; kill $P",
+        "P=$!; builtin printf -v P 4242; kill $P",
+        "P=$!; trap 'P=4242' DEBUG; kill $P",
+        "trap 'P=4242' DEBUG; P=$!; kill $P",
+        "trap 'P=4242' ERR; P=$!; false; kill $P",
+        "[ -e a ] && trap 'P=4242' DEBUG; P=$!; kill $P",
+        "for X in 1 2; do P=$!; kill $P; trap 'P=4242' DEBUG; done",
+        "X=trap; $X 'P=4242' DEBUG; P=$!; kill $P",
+        "$(echo trap) 'P=4242' DEBUG; P=$!; kill $P",
+        "declare -n Q=P; cd src; P=$!; Q=4242; kill $P",
+        "eval \"trap 'P=4242' DEBUG\"; cd src; P=$!; kill $P",
+        "P=$!; wait -p P -n; kill $P",
+        "P=$!; mapfile -t P < a; kill $P",
+        "P=$!; getopts x P; kill $P",
+        "P=$!; let P=4242; kill $P",
+        "P=$!; ((P=4242)); kill $P",
+        "P=$!; read -r $(cat a) < b; kill $P",
+        "P=$!; X=$(cat a); read -r $X < b; kill $P",
+        "P=$!; X=$(cat a); export $X; kill $P",
+        "P=$!; X=$(cat a); export $X=1; kill $P",
+        "P=$!; X=$(cat a); unset $X; kill $P",
+        "shopt -s expand_aliases; alias x='P=4242'; P=$!; x; kill $P",
+    ],
+)
+def test_a_variable_that_anything_else_in_the_line_may_set_names_no_background_job(script: str) -> None:
+    assert "ends-processes" in confined(script).classes
+
+
+def test_a_trap_in_a_subshell_leaves_the_variable_of_a_background_job_alone() -> None:
+    assert confined("P=$!; (trap 'P=4242' DEBUG); kill $P").verdict == "allow"
+
+
 def test_a_server_that_its_own_line_ends_is_asked_about_only_for_the_network_and_the_process_left() -> None:
     decision = confined("venv/bin/app & P=$!; sleep 2; curl -s localhost:80; kill $P")
     expected = (

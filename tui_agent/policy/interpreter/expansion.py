@@ -126,7 +126,9 @@ class Expander:
 
     def _variable(self, name: str) -> Value:
         if name in self._state.variables:
-            return self._state.variables[name]
+            value = self._state.variables[name]
+            # Where other values matter, the hidden assignment itself needs an approval. It needs none in a sandbox.
+            return replace(value, background_job=False) if self._state.has_hidden_assignments else value
         if name in _NUMBER_NAMES:
             return replace(number_value(f"${name}"), background_job=name == "!")
         if name == "HOME":

@@ -39,6 +39,11 @@ _CHANGES_SHELL: Final = re.compile(
     r"\.|declare|eval|getopts|let|local|mapfile|readarray|readonly|shift|source|typeset"
 )
 """Matches a builtin that may set any variable or change the folder."""
+_MAY_ASSIGN: Final = re.compile(
+    r"alias|bind|builtin|caller|command|compgen|complete|compopt|enable|exec|export|fc|hash|printf|read|set|shopt|trap"
+    r"|unset|wait"
+)
+"""Other builtins that may set a variable if something about their words is uncertain (`printf -v`, `trap … DEBUG`)."""
 _MAX_PASSES: Final = 4
 _NOTHING: Final = known_value("")
 _SOCKET: Final = re.compile(r"/dev/(?:tcp|udp)/([^/]*)(?:/.*)?")
@@ -221,6 +226,8 @@ class ScriptWalker:
         names = {report.name for report in reading.reports}
         # Bash does not split an assignment after `export`, unless another word precedes `export`.
         split = len(words) != len(command.words) or any(word.many for word in words)
+        if any(map(_may_assign, reading.reports)):
+            state, changing = state.with_hidden_assignments(), changing.with_hidden_assignments()
         if any(map(_CHANGES_SHELL.fullmatch, names)) or (split and "export" in names):
             return Outcome(state.to_unknown(), state.to_unknown(), output)
         if reading.builtin is None:
@@ -296,6 +303,13 @@ def _read_variables(call: ParsedCall, state: State, stdin: Value) -> State:
     for name in call.operands or (known_value("REPLY"),):
         state = state.with_variable(name.known or "", line)
     return state
+
+
+def _may_assign(report: CommandReport) -> bool:
+    """Return True if a command may set variables of the shell that its words do not name, now or later."""
+    if _CHANGES_SHELL.fullmatch(report.name):
+        return True
+    return any(doubt.hides_command or _MAY_ASSIGN.fullmatch(report.name) for doubt in report.doubts)
 
 
 def _may_fail(redirects: Sequence[syntax.Redirect]) -> bool:

@@ -33,11 +33,13 @@ START_FOLDERS: Final[Folders] = ("",)
 class State:
     """A state of the shell between two commands.
 
-    `folders`: the possible folders of the shell, as in `CommandReport`; empty if no command can run.
+    - `folders`: the possible folders of the shell, as in `CommandReport`; empty if no command can run.
+    - `has_hidden_assignments`: True if commands that are not interpreted, such as those of a trap, may set variables.
     """
 
     variables: Mapping[str, Value] = field(default_factory=dict)
     folders: Folders = START_FOLDERS
+    has_hidden_assignments: bool = False
 
     def with_variable(self, name: str, value: Value) -> "State":
         """Return the state with a variable set."""
@@ -45,7 +47,12 @@ class State:
 
     def to_unknown(self) -> "State":
         """Return the state with all variables and the current folder unknown."""
-        return State({name: any_text_of(value) for name, value in self.variables.items()}, (None,))
+        variables = {name: any_text_of(value) for name, value in self.variables.items()}
+        return State(variables, (None,), self.has_hidden_assignments)
+
+    def with_hidden_assignments(self) -> "State":
+        """Return the state after a command that may set variables in ways that are not interpreted."""
+        return replace(self, has_hidden_assignments=True)
 
     def in_folders(self, folders: Iterable[str | None]) -> "State":
         """Return the state with the shell in one of these folders."""
@@ -64,7 +71,8 @@ class State:
             else any_text_of(mine.get(name, UNSET), others.get(name, UNSET))
             for name in (*mine, *others)
         }
-        return State(variables, _limit_folders([*self.folders, *other.folders]))
+        hidden = self.has_hidden_assignments or other.has_hidden_assignments
+        return State(variables, _limit_folders([*self.folders, *other.folders]), hidden)
 
 
 UNREACHED: Final = State({}, ())
