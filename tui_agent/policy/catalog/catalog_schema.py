@@ -24,6 +24,7 @@ class Effect(StrEnum):
     CONNECTS = "connects"
     ACTS_AS_OTHER = "acts as another user"
     PRINTS_SECRETS = "prints secrets"
+    CHANGES_GIT_SETTINGS = "changes git settings"
     NEVER_ENDS = "never ends"
     NEEDS_TERMINAL = "needs a terminal"
     LEAVES_PROCESS = "leaves a process behind"

@@ -318,6 +318,8 @@ class MentionedFileJudge:
         if self.facts.sandboxed or command.name not in word_list("git_settings") or "config" not in texts:
             return
         named = [text for text in texts[texts.index("config") + 1 :] if not text.startswith("-")]
+        if named[:1] in (["get"], ["list"], ["set"], ["unset"]):
+            named = named[1:]
         if len(named) > 1:
             yield self._ask("guarded", f"it sets git's {named[0]}, which can make git run a program")
 

@@ -275,6 +275,11 @@ def _use_operands(draft: Draft, call: ParsedCall, operands: Operands) -> None:
     default = call.entry.program.default_operand
     if operands.missing not in (None, "command") and default:
         draft.use(operands.missing, known_value(default))
+    prints = any(Effect.PRINTS_SECRETS in parsed.option.effects for parsed in call.options)
+    if draft.name == "git config" and len(operands.used) == 2 and not (draft.doubts or prints):
+        draft.effects.discard(
+            Effect.PRINTS_SECRETS
+        )  # A setting's name and value: git changes it and prints nothing.
     processes = [value for meaning, value in operands.used if meaning == "process"]
     # `kill %1` and `kill $!` end only what the same shell has started.
     if processes and not draft.doubts and all(map(_is_background_job, processes)):

@@ -1,0 +1,50 @@
+"""Approvals for `git config`, and what they say."""
+
+import pytest
+
+from tests.unit.policy.judging import confined, decide
+
+RISK = "A setting can make git run a program."
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "git config core.pager less",
+        "git config --global core.pager less",
+        "git config set core.pager less",
+        "git config --add core.pager less",
+        "git config --replace-all core.pager less",
+    ],
+)
+def test_a_change_of_a_setting_is_named_and_prints_no_secrets(script: str) -> None:
+    decision = decide(script, "accept-edits")
+    assert (decision.verdict, decision.risk) == ("ask", RISK)
+    assert decision.reason == "it sets git's core.pager, which can make git run a program"
+    decision = confined(script)
+    assert (decision.verdict, decision.risk) == ("ask", RISK)
+    assert decision.reason == "policy accept-edits requires approval for changes of git's settings"
+
+
+@pytest.mark.parametrize("script", ["git config unset a.b", "git config --unset a.b"])
+def test_a_removed_setting_prints_no_secrets(script: str) -> None:
+    assert (confined(script).verdict, confined(script).risk) == ("ask", RISK)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "git config get a.b",
+        "git config list",
+        "git config --list",
+        "git config a.b",
+        "git config --show-origin a.b c",
+        "git config --get-regexp a.b c",
+        "git config --get-reg a.b c",
+        "git config --get-urlmatch a.b c",
+        "git config $A $B",
+    ],
+)
+def test_a_shown_setting_may_hold_a_secret(script: str) -> None:
+    assert decide(script, "accept-edits").risk == "Its output may hold secrets, and the model sees it."
+    assert confined(script).verdict == "ask"
