@@ -273,6 +273,34 @@ async def test_the_model_is_told_which_files_went_back_without_the_conversation(
         assert told_model(bench) == ["first", "second", note, "fourth"]
 
 
+async def test_the_model_is_told_which_files_stayed_when_only_the_conversation_was_reverted(
+    tmp_path: Path,
+) -> None:
+    answers = [
+        say("A."),
+        write("a.txt", "one"),
+        say("B."),
+        say("C."),
+        write("b.txt", "two"),
+        say("D."),
+        say("E."),
+    ]
+    note = "[The user reverted the conversation to this point, but these files keep later changes: a.txt.]"
+    async with told(tmp_path, *answers) as bench:
+        await turn(bench, "first")
+        await turn(bench, "second")
+        start = bench.recorder.branches.undo_to
+        assert start is not None
+        await go(bench, Revert(to_seq=start, files=False))
+        assert files(tmp_path) == {"a.txt": "one"} and told_model(bench) == ["first", "second"]
+        await turn(bench, "third")
+        assert told_model(bench) == ["first", note, "third"]
+        await turn(bench, "fourth")
+        await go(bench, Undo())
+        await turn(bench, "fifth")
+        assert told_model(bench) == ["first", note, "third", "fifth"], "an undo with the files needs no note"
+
+
 async def test_the_model_is_told_of_a_removed_file_but_not_after_a_redo(tmp_path: Path) -> None:
     async with told(tmp_path, write("a.txt", "one"), say("A."), say("B."), say("C.")) as bench:
         await turn(bench, "first")

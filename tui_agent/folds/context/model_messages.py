@@ -12,6 +12,7 @@ from tui_agent.folds.context.compacted_history import (
     call_ids,
     calls_by_id,
 )
+from tui_agent.folds.context.file_notes import FileNotes
 from tui_agent.folds.context.instructions import joined_content
 from tui_agent.folds.context.model_notes import (
     approved_plan,
@@ -22,10 +23,8 @@ from tui_agent.folds.context.model_notes import (
     mention_messages,
     message_content,
     own_words,
-    restore_note,
 )
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.folds.session.branches import Reason
 from tui_agent.folds.session.unfinished_work import PROGRAM_CLOSED
 from tui_agent.protocol.base import (
     MAIN_AGENT,
@@ -47,7 +46,7 @@ from tui_agent.protocol.events.context import (
     ContextRestored,
     RepomapUsed,
 )
-from tui_agent.protocol.events.files import CheckpointRestored
+from tui_agent.protocol.events.files import CheckpointRestored, FileChanged
 from tui_agent.protocol.events.hook import HookRan
 from tui_agent.protocol.events.instructions import InstructionsLoaded
 from tui_agent.protocol.events.job import JobFinished, JobStarted
@@ -117,10 +116,8 @@ class History:
     """True from the start of a fork until the fork's first turn starts."""
     notes: list[UserMessage] = field(default_factory=list)
     """Notes about a fork's folder and about restored files, which precede the next message."""
-    file_move: Reason | None = None
-    """The newest undo, redo or revert, if the model must be told about its restored or kept files."""
-    unrestored: dict[str, bool] = field(default_factory=dict)
-    """Files that an undo or redo after the newest turn did not restore. The value is True for a redo."""
+    file_notes: FileNotes = field(default_factory=FileNotes)
+    """What the model must be told about restored and kept files."""
 
     def add(self, message: Message) -> None:
         """Append a user message. While calls are open, the message waits, so that it comes after their results."""
@@ -131,9 +128,9 @@ class History:
         """Append a note to the history. While calls are open, the note waits for the next request instead."""
         (self.late if self.open_calls else self.messages).append(_save_memory(message))
 
-    def add_notes(self) -> bool:
-        """Append the notes that precede the next message; return False if there are none."""
-        notes, self.notes = self.notes, []
+    def add_notes(self, seq: int) -> bool:
+        """Append the notes that precede the message of the event `seq`; return False if there are none."""
+        notes, self.notes = [*self.notes, *self.file_notes.end_move(seq)], []
         for note in notes:
             self.add_note(note)
         return bool(notes)
@@ -225,7 +222,7 @@ def _save_memory(message: Message) -> Message:
 @_HANDLERS.on(UserMessageReceived)
 def _on_user_message_received(history: History, ev: Envelope, payload: UserMessageReceived) -> None:
     history.opening = history.opening or payload.text
-    history.add_notes()
+    history.add_notes(ev.seq)
     history.removed.user_seqs[ev.seq] = None
     message = UserMessage(content=message_content(payload.text, payload.attachments), seq=ev.seq)
     if history.task is not None and history.task < len(history.messages):
@@ -466,26 +463,27 @@ def _on_session_forked(history: History, ev: Envelope, payload: SessionForked) -
 
 @_HANDLERS.on(SessionHeadMoved)
 def _on_session_head_moved(history: History, ev: Envelope, payload: SessionHeadMoved) -> bool:
-    history.file_move = payload.reason if payload.files else None
+    history.file_notes.move = payload
+    return False
+
+
+@_HANDLERS.on(FileChanged)
+def _on_file_changed(history: History, ev: Envelope, payload: FileChanged) -> bool:
+    history.file_notes.add_change(payload)
     return False
 
 
 @_HANDLERS.on(CheckpointRestored)
 def _on_checkpoint_restored(history: History, ev: Envelope, payload: CheckpointRestored) -> bool:
-    move, history.file_move = history.file_move, None
-    note = None if move is None else restore_note(move, payload, history.unrestored)
-    if note is not None:
-        history.notes.append(UserMessage(content=(note,), seq=ev.seq))
-    history.unrestored = dict.fromkeys(payload.kept_names, move == "redo")
+    history.notes += history.file_notes.add_restored(payload, ev.seq)
     return False
 
 
 @_HANDLERS.on(TurnStarted)
 def _on_turn_started(history: History, ev: Envelope, payload: TurnStarted) -> bool:
     history.was_interrupted = history.is_fork_start = False
-    history.unrestored = {}
     changed = payload.is_continuation and history.note_continuation()
-    return history.add_notes() or changed
+    return history.add_notes(ev.seq) or changed
 
 
 @_HANDLERS.on(TurnFinished)

@@ -1,14 +1,12 @@
-"""Texts for the model, in the conversation: mentions, and notes about hooks, jobs, forks, restored files and plans.
+"""Texts for the model, in the conversation: mentions, and notes about hooks, jobs, forks and plans.
 
 Invariant: an edited plan counts as approved only if the user chose to approve it.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from tui_agent.folds.session.branches import Reason
 from tui_agent.protocol.base import LongText
-from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.hook import HookRan
 from tui_agent.protocol.events.job import STOP_REASONS, JobEnd, JobFinished
 from tui_agent.protocol.events.session import ForkChange, WorkspaceKind
@@ -16,7 +14,7 @@ from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.messages import Message, UserMessage
 from tui_agent.protocol.parts import Content, ImageContent, TextContent
-from tui_agent.protocol.unicode_text import escape_unprintable, list_first
+from tui_agent.protocol.unicode_text import escape_unprintable
 from tui_agent.units import format_bytes, format_duration
 
 _JOB = "[Background job "
@@ -35,8 +33,6 @@ _FORK_NOTES: dict[WorkspaceKind, str] = {
     " has no .git, so git does not work.]",
     "worktree": f"[This session now works in a new git work tree, {_WITHOUT_IGNORED}.]",
 }
-
-MAX_FILES_IN_NOTE = 20
 
 
 def message_content(text: LongText, attachments: tuple[ImageContent, ...]) -> tuple[Content, ...]:
@@ -64,43 +60,6 @@ def fork_note(changes: ForkChange) -> TextContent | None:
     """Return the note about what the folder of a fork lacks; None if the fork works in its parent's folder."""
     text = _FORK_NOTES.get(changes.workspace_kind)
     return None if text is None else TextContent(text=text)
-
-
-def restore_note(
-    move: Reason, restored: CheckpointRestored, unrestored: Mapping[str, bool]
-) -> TextContent | None:
-    """Return the note about files that differ from the conversation after an undo, redo or revert.
-
-    Return None if the model need not be told, e.g. because the conversation was reverted with the files.
-
-    - `move`: the reason of the undo, redo or revert.
-    - `unrestored`: the files that the previous undo or redo did not restore. The value is True if it was a redo.
-    """
-    folders = [folder.path for folder in restored.folders if folder.files]
-    paths = [*restored.paths, *folders]
-    more = restored.unlisted_count
-    if move == "redo":
-        paths, more = list(restored.kept_names), restored.unlisted_skipped_count
-        text = "These files have the user's version and may lack your changes"
-    elif move == "hunk":
-        text = "The user reverted one of the changes in"
-    elif move == "files" and unrestored.keys() >= set(paths):
-        # The user also chose the restored version of files that were kept at first.
-        paths = [path for path in paths if unrestored[path]]
-        text = "These files have your changes again"
-    elif move == "files":
-        text = "The user restored earlier versions of these files, or removed them"
-        if not restored.removed_count:
-            text = "The user restored earlier versions of these files"
-        elif restored.removed_count == len(restored.paths) + more and not folders:
-            text = "The user removed these files"
-    else:
-        return None
-    if not paths:
-        return None
-    # If there are unlisted paths, more than `MAX_FILES_IN_NOTE` paths are listed.
-    names = [*map(escape_unprintable, paths), *[""] * more]
-    return TextContent(text=f"[{text}: {list_first(names, MAX_FILES_IN_NOTE)}.]")
 
 
 def hook_notes(payload: HookRan) -> Iterator[TextContent]:
