@@ -89,7 +89,7 @@ async def test_undo_redo_and_the_changes_can_be_had_without_a_screen() -> None:
     assert said[-3:] == [
         "undo done",
         "Commit 1a2b3c4 “Add a” stays. To undo it in git and keep all files: git reset 1a2b3c4~1",
-        "2 files restored. 1 file kept, because you changed it: mine.py.",
+        "2 files restored. 1 file kept, changed by you or another session: mine.py.",
     ]
 
 

@@ -67,7 +67,7 @@ def list_names(names: Sequence[str], *, is_complete: bool) -> str:
 
 
 def describe_kept_files(restored: CheckpointRestored) -> str:
-    """Return the kept files with the reasons, e.g. `1 file kept, because you changed it: a.py`.
+    """Return the kept files with the reasons, e.g. `1 file kept, changed by the session “Fix b”: b.py`.
 
     Return an empty string if no file was kept.
     """
@@ -79,9 +79,8 @@ def describe_kept_files(restored: CheckpointRestored) -> str:
     count = restored.kept_count - sum(map(len, by_reason.values()))
     parts = []
     if count:
-        pronoun = "it" if count == 1 else "them"
         listed = list_names(by_user, is_complete=count <= len(by_user))
-        parts.append(f"{format_count(count, 'file')} kept, because you changed {pronoun}: {listed}")
+        parts.append(f"{format_count(count, 'file')} kept, changed by you or another session: {listed}")
     parts += [
         f"{format_count(len(paths), 'file')} kept, {reason}: {list_names(paths, is_complete=True)}"
         for reason, paths in by_reason.items()
