@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from tests.unit.cli.conftest import Call, json_lines
+from tui_agent.config.paths import find_paths
 from tui_agent.export.formats import FORMATS, TEXT_FORMATS
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.session import SessionStarted, SessionTitled
@@ -167,6 +168,14 @@ def test_prune_shows_first_and_removes_only_when_told(call: Call, tmp_path: Path
     assert call("sessions", "verify", "ses_fork")[0] == 0
     _, out, _ = call("sessions", "prune", "--older-than", "0.0000001", "--json")
     assert {line["session"] for line in json_lines(out) if line["kind"] == "old"} == {"ses_a", "ses_fork"}
+
+
+def test_prune_names_the_configured_limit_of_checkpoints(call: Call, tmp_path: Path, work: Path) -> None:
+    config = find_paths(work, {"HOME": str(tmp_path / "home")}).user_config
+    config.parent.mkdir(parents=True)
+    config.write_text("[checkpoints]\ntotal_mb = 50\n")
+    _, out, _ = call("sessions", "prune")
+    assert out.endswith("The checkpoints of each session can grow by up to 50 MB.\n")
 
 
 def test_a_fork_has_its_parents_checkpoints_also_when_that_is_gone(

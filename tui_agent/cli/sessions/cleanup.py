@@ -33,7 +33,7 @@ from tui_agent.store.session_store import SessionStore
 from tui_agent.store.store_cleanup import Waste, find_waste, measure_session, remove_waste
 from tui_agent.units import format_bytes
 from tui_agent.wiring.startup_context import StartupContext
-from tui_agent.workspace.checkpoints.checkpoint_limits import Limits
+from tui_agent.workspace.checkpoints.checkpoint_limits import Limits, read_limits
 
 AskUser = Callable[[str], str]
 DAY_S = 86_400.0
@@ -152,7 +152,7 @@ def prune_sessions(arguments: argparse.Namespace) -> int:
         say_json_lines(_as_json(entry, removed=arguments.yes) for entry in entries)
     status = _remove_waste(base.store, entries) if arguments.yes else Exit.DONE
     if not arguments.json:
-        _print_waste(base.store, entries, removed=arguments.yes)
+        _print_waste(base.store, entries, read_limits(base.config.checkpoints), removed=arguments.yes)
     return status
 
 
@@ -177,7 +177,7 @@ def _remove_waste(store: SessionStore, entries: Sequence[Waste]) -> Exit:
     return status
 
 
-def _print_waste(store: SessionStore, entries: Sequence[Waste], *, removed: bool) -> None:
+def _print_waste(store: SessionStore, entries: Sequence[Waste], limits: Limits, *, removed: bool) -> None:
     rows = [
         [entry.session, format_bytes(entry.size_bytes), str(len(entry.paths)), WASTE[entry.kind]]
         for entry in entries
@@ -195,6 +195,6 @@ def _print_waste(store: SessionStore, entries: Sequence[Waste], *, removed: bool
         f"{kind} {format_bytes(sum(session_sizes[kind] for session_sizes in remaining))}"
         for kind in ("log", "texts", "checkpoints", "workspace")
     )
-    quota = format_bytes(Limits().total_bytes)
+    quota = format_bytes(limits.total_bytes)
     count = format_count(len(remaining), "session")
     say(f"{count}: {totals}. The checkpoints of each session can grow by up to {quota}.")
