@@ -149,10 +149,10 @@ class Kernel:
 
 
 @asynccontextmanager
-async def run_kernel(process: api.PipedProcess) -> AsyncIterator[Kernel]:
+async def run_kernel(process: api.PipedProcess, python: str) -> AsyncIterator[Kernel]:
     """Yield the kernel that runs in `process`, ready for orders.
 
-    Raise `ToolError` if the kernel does not get ready.
+    `python`: the program that runs it. Raise `ToolError` if the kernel does not get ready.
     """
     kernel, problem = Kernel(process), ""
     async with anyio.create_task_group() as group:
@@ -166,4 +166,7 @@ async def run_kernel(process: api.PipedProcess) -> AsyncIterator[Kernel]:
             yield kernel
         group.cancel_scope.cancel()
     if problem:
-        raise api.ToolError(f"The kernel could not start: {problem}.", hint=api.install_hint("notebook"))
+        raise api.ToolError(
+            f"The kernel could not start: {problem}.",
+            hint=f"{python} needs ipykernel: install it there, or set another Python as python in [plugins.notebook].",
+        )

@@ -12,6 +12,7 @@ Invariant: the kernel ends when this program's input ends.
 import asyncio
 import json
 import os
+import shutil
 import sys
 import tempfile
 from contextlib import suppress
@@ -149,13 +150,19 @@ async def serve(python: str, folder: str) -> None:
             await manager.shutdown_kernel(now=True)
 
 
+def find_program(python: str) -> str:
+    """Return the path of a Python program. Debian has `python3` only."""
+    # Jupyter would replace a bare `python` by the Python that runs this file.
+    return shutil.which(python) or (shutil.which("python3") if python == "python" else None) or python
+
+
 def main() -> None:
     """Run the program: `kernel_runner.py PYTHON`."""
     with tempfile.TemporaryDirectory() as folder:
         for name in ("JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "JUPYTER_CONFIG_DIR"):
             os.environ[name] = folder
         try:
-            asyncio.run(serve(sys.argv[1], folder))
+            asyncio.run(serve(find_program(sys.argv[1]), folder))
         except* ImportError as group:
             write_message({"fault": str(group.exceptions[0])})
         except* (OSError, RuntimeError, Empty) as group:

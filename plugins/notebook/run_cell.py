@@ -6,6 +6,7 @@ Invariant: the policy judges a cell like the command `python3 -c` with the cell'
 import asyncio
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
@@ -29,7 +30,8 @@ class NotebookSettings(api.FrozenModel):
 
     python: str = Field(
         "",
-        description="The Python program that runs the kernels; it needs ipykernel. If empty, tui-agent's own Python.",
+        description="The Python program that runs the kernels; it needs ipykernel."
+        " If empty, the project's Python (`.venv` or `venv`), else `python`.",
     )
 
 
@@ -56,7 +58,7 @@ class RunCell(api.BaseTool):
     """Tool that runs Python cells. Each notebook has its own kernel. Code outside notebooks shares one kernel."""
 
     def __init__(self, settings: NotebookSettings) -> None:
-        self._python = settings.python or sys.executable
+        self._python = settings.python
         self._started: set[str] = set()
         """Names of the kernels that have run a cell."""
         self.spec = api.load_spec(
@@ -69,9 +71,9 @@ class RunCell(api.BaseTool):
 
     async def settle_arguments(self, args: RunCellArgs, env: api.Environment) -> ReadyCell:
         """Add the code of the notebook's cell to the arguments, if the call names a cell."""
-        if find_spec("jupyter_client") is None or find_spec("ipykernel") is None:
+        if find_spec("jupyter_client") is None:
             raise api.ToolError(
-                "Cells need Jupyter's kernel, which is not installed.",
+                "Cells need Jupyter's client, which is not installed.",
                 hint=f"{api.install_hint('notebook')}, then try again. Or use run_command.",
             )
         if bool(args.code) == bool(args.cell) or (args.cell and not args.path):
@@ -123,12 +125,23 @@ class RunCell(api.BaseTool):
 
     async def _kernel(self, name: str, args: ReadyCell, ctx: api.ToolContext) -> Kernel:
         assert ctx.programs is not None
-        spec = api.ExecSpec(argv=(sys.executable, str(RUNNER), self._python), cwd=_folder(args))
-        kernel = await ctx.programs.use(name, spec, run_kernel)
+        python = self._python or await _find_python(ctx.env, PurePosixPath(_folder(args)))
+        spec = api.ExecSpec(argv=(sys.executable, str(RUNNER), python), cwd=_folder(args))
+        run = partial(run_kernel, python=python)
+        kernel = await ctx.programs.use(name, spec, run)
         if not kernel.fault:
             return kernel
         await ctx.programs.end(name)  # it died between two calls
-        return await ctx.programs.use(name, spec, run_kernel)
+        return await ctx.programs.use(name, spec, run)
+
+
+async def _find_python(env: api.Environment, folder: PurePosixPath) -> str:
+    """Return the Python of the project, as a path relative to the notebook's folder, or `python` if it has none."""
+    for depth, parent in enumerate((folder, *folder.parents)):
+        for name in (".venv", "venv"):
+            if await env.stat(str(parent / name / "bin" / "python")) is not None:
+                return f"{'../' * depth}{name}/bin/python"
+    return "python"
 
 
 def _folder(args: RunCellArgs) -> str:

@@ -136,6 +136,10 @@ async def running_kernels(folder: Path) -> AsyncIterator[Any]:
     """Yield a function that runs a cell as a session does: its arguments are completed, then judged, then run."""
     bench = Bench(folder, tools_of("notebook"))
     bench.write("n.ipynb", STYLES["jupyter"])
+    python = folder / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nPROJECT=here exec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
     assert bench.inner is not None
     parts: Any = SimpleNamespace(env=bench.inner, recorder=None)
     keeper = ProgramKeeper(parts)
@@ -145,7 +149,8 @@ async def running_kernels(folder: Path) -> AsyncIterator[Any]:
     async def run(**arguments: object) -> ToolResult:
         ready = await tool.settle_arguments(tool.spec.args(**arguments), bench.env)
         effects = tool.effects(ready)
-        assert effects[0] == RunEffect(argv=("python3", "-c", ready.code))
+        assert isinstance(effects[0], RunEffect)
+        assert effects[0].argv == ("python3", "-c", ready.code)
         assert effects[1:] == ((WriteEffect(path="n.ipynb"),) if ready.cell else ())
         result: ToolResult = await tool.run(ready, bench.context())
         return result
@@ -181,8 +186,24 @@ async def test_a_variable_survives_and_a_kernel_that_dies_is_named(tmp_path: Pat
         failed = await run(code="print('y' * 3_000_000)\n1 / 0", path="n.ipynb")
         assert (failed.ok, failed.summary, failed.data["exit_code"]) == (False, "ZeroDivisionError", 1)
         assert len(text(failed)) < 17_000 and "were not kept" in text(failed)
+        used = await run(code="import os; os.environ['PROJECT']", path="n.ipynb")
+        assert text(used).endswith("'here'"), "the kernel runs in the project's Python"
         with pytest.raises(ToolError, match=r"kernel died: it ended with 7. Its variables are lost"):
             await run(code="import os; os._exit(7)", path="n.ipynb")
+
+
+@pytest.mark.slow
+async def test_a_project_python_without_ipykernel_is_named(tmp_path: Path) -> None:
+    async with running_kernels(tmp_path) as run:
+        (tmp_path / "sub").mkdir()
+        (tmp_path / "sub" / "n.ipynb").write_text(STYLES["jupyter"])
+        python = tmp_path / ".venv" / "bin" / "python"
+        python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
+        with pytest.raises(ToolError, match="No module named ipykernel") as error:
+            await run(path="sub/n.ipynb", code="1")
+        assert str(error.value).endswith("[plugins.notebook].") and "../.venv/bin/python needs" in str(
+            error.value
+        )
 
 
 async def test_cells_that_cannot_run_are_refused_before_anybody_is_asked(
@@ -194,7 +215,7 @@ async def test_cells_that_cannot_run_are_refused_before_anybody_is_asked(
                 await run(**arguments)
         with pytest.raises(ToolError, match="is not Python"):
             await run(path="n.ipynb", cell="top")
-        monkeypatch.setitem(sys.modules, "ipykernel", None)
+        monkeypatch.setitem(sys.modules, "jupyter_client", None)
         with pytest.raises(ToolError, match=r"Install it: .*\[notebook\]"):
             await run(code="1")
 
