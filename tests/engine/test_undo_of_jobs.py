@@ -219,6 +219,18 @@ async def test_without_a_preview_of_the_same_undo_files_that_can_be_the_users_st
         assert reason.startswith("changed while `echo $$")
 
 
+@pytest.mark.usefixtures("every_command_is_long")
+async def test_uncertain_files_that_a_preview_does_not_list_stay(tmp_path: Path) -> None:
+    script = gated(tmp_path, "for n in $(seq 250); do echo $n > $n; done")
+    async with told(tmp_path, job(script), say("It builds.")) as bench:
+        await turn(bench, "build")
+        await open_gate(tmp_path)
+        planned = await plan(bench, bench.recorder.branches.undo_to or 0)
+        assert (planned.unlisted_count, planned.unlisted_conflict_count) == (50, 50)
+        await go(bench, Undo(overwrite=tuple(change.path for change in planned.changes)))
+        assert len(files(tmp_path)) == 50
+
+
 async def test_a_file_that_jobs_of_two_turns_may_have_made_is_asked_about_before_the_newer_turn_is_undone(
     tmp_path: Path,
 ) -> None:

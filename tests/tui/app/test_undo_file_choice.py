@@ -147,6 +147,23 @@ async def test_undo_says_that_it_stops_the_running_job_of_the_turn(has_files: bo
         assert "Stopped the background job `cmake --build build`; a redo does not" in driven.text()
 
 
+async def test_undo_says_how_many_files_it_does_not_list() -> None:
+    async with open_app(session=begun()) as driven:
+        to_seq = run_long_command(driven)
+        await driven.settle()
+        await driven.type("/undo")
+        await driven.press("enter")
+        planned = CheckpointPlanned(
+            to_seq=to_seq,
+            changes=(planned_change("made.txt"),),
+            unlisted_count=90,
+            unlisted_conflict_count=51,
+        )
+        driven.session.feed(planned)
+        await driven.settle()
+        assert "and 51 more files, which the undo keeps" in driven.text()
+
+
 async def test_undo_asks_about_files_that_the_running_job_of_an_earlier_turn_may_have_made() -> None:
     reason = "changed while `make` and job-1 of an earlier turn ran"
     async with open_app(session=begun()) as driven:

@@ -136,7 +136,9 @@ def plan_event(to_seq: int, plan: RestorePlan, running_jobs: tuple[str, ...] = (
 
     `running_jobs`: commands of the background jobs that the restore would stop.
     """
-    own = [action for action in plan.actions if not action.folder]
+    # The user is asked about the files with a conflict, so they are listed first.
+    own = sorted((action for action in plan.actions if not action.folder), key=lambda act: not act.conflict)
+    unlisted = own[MAX_PATHS_IN_EVENT:]
     acts = tuple(
         PlannedFileChange(
             path=action.path,
@@ -151,7 +153,8 @@ def plan_event(to_seq: int, plan: RestorePlan, running_jobs: tuple[str, ...] = (
     return CheckpointPlanned(
         to_seq=to_seq,
         changes=acts,
-        unlisted_count=max(0, len(own) - MAX_PATHS_IN_EVENT),
+        unlisted_count=len(unlisted),
+        unlisted_conflict_count=sum(bool(action.conflict) for action in unlisted),
         folders=folder_changes(
             plan,
             [action.path for action in plan.actions if not action.conflict],

@@ -109,7 +109,7 @@ class Rewind:
         self._checkpointing = checkpointing
         self._jobs = jobs
         self._preview: tuple[int, frozenset[str]] | None = None
-        """Target event of the newest preview (`plan`) of a revert, and the files that it lists as uncertain."""
+        """Target event of the newest preview (`plan`) of a revert, and its uncertain files."""
         self._find_changes_by_others = parts.find_changes_by_others
 
     async def run(self, command: Revert | Undo | Redo) -> None:
@@ -303,8 +303,9 @@ class Rewind:
             self._recorder, store, source, command.to_seq, self._find_changes_by_others
         )
         planned = plan_event(command.to_seq, plan, commands)
-        listed_paths = frozenset(change.path for change in planned.changes if change.uncertain)
-        self._preview = (command.to_seq, listed_paths)
+        # Also those that the event does not list: the undo keeps them.
+        uncertain_paths = frozenset(action.path for action in plan.actions if action.is_uncertain)
+        self._preview = (command.to_seq, uncertain_paths)
         self._recorder.append(planned)
 
     def _target(self, command: Revert | Undo | Redo) -> Target:

@@ -142,7 +142,7 @@ class PlannedFileChange(FrozenModel):
 class CheckpointPlanned(Payload):
     """A preview of restoring the files to the checkpoint at event `to_seq`. No file was changed.
 
-    `unavailable`: reason why files cannot be restored. `running_jobs`: commands of the background jobs that a revert
+    `unlisted_conflict_count`: number of files with a conflict among the `unlisted_count` files. `unavailable`: reason why files cannot be restored. `running_jobs`: commands of the background jobs that a revert
     stops first.
     """
 
@@ -150,6 +150,7 @@ class CheckpointPlanned(Payload):
     to_seq: int
     changes: tuple[PlannedFileChange, ...] = ()
     unlisted_count: int = 0
+    unlisted_conflict_count: int = 0
     folders: tuple[FolderChange, ...] = ()
     unavailable: str = ""
     running_jobs: tuple[str, ...] = ()

@@ -163,7 +163,8 @@ class RewindActions:
 
         host = self._host
         title = "Undo this file too?" if len(conflicts) == 1 else "Undo these files too?"
-        sheet = FileChoice("Undo the last turn?" if jobs else title, conflicts, jobs)
+        unlisted_count = 0 if planned is None else planned.unlisted_conflict_count
+        sheet = FileChoice("Undo the last turn?" if jobs else title, conflicts, jobs, unlisted_count)
         sheet.covered_prompt = host.questions.cover_prompt()
         self._file_choice = None if host.is_running else sheet
         self._undo_to = host.views.branches.view().undo_to

@@ -24,7 +24,8 @@ class FileChoice(ChoiceSheet[tuple[str, ...] | None]):
 
     Typed text goes to the message in the prompt. Files that changed during a long command are ticked at first.
 
-    `jobs`: commands of the background jobs that the undo stops.
+    - `jobs`: commands of the background jobs that the undo stops.
+    - `unlisted_count`: number of further files that someone else may have changed.
     """
 
     scope: ClassVar[Scope] = "files"
@@ -32,9 +33,16 @@ class FileChoice(ChoiceSheet[tuple[str, ...] | None]):
     answer_actions: ClassVar[frozenset[str]] = frozenset({"files_go"})
     has_grace_period: ClassVar[bool] = True
 
-    def __init__(self, title: str, changes: Sequence[PlannedFileChange], jobs: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        title: str,
+        changes: Sequence[PlannedFileChange],
+        jobs: Sequence[str] = (),
+        unlisted_count: int = 0,
+    ) -> None:
         super().__init__()
         self.title_text = title
+        self._unlisted_count = unlisted_count
         self._jobs = jobs
         # Changes with the same reason must be neighbours, because `body` writes each reason once.
         self._changes = sorted(
@@ -69,6 +77,9 @@ class FileChoice(ChoiceSheet[tuple[str, ...] | None]):
                     width, [pen.mark, pen.part(f" {box}{path}", bold=pen.chosen)], [pen.part(effect, "t2")]
                 )
             )
+        if self._unlisted_count:
+            more = f"and {format_count(self._unlisted_count, 'more file')}, which the undo keeps"
+            rows += self.text_rows(width, more, "t2")
         return rows
 
     def _job_rows(self, width: int) -> list[Strip]:
