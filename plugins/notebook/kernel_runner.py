@@ -1,4 +1,4 @@
-"""Program that runs one Jupyter kernel, in the same place as the session's commands (e.g. the sandbox).
+"""Program that runs one Jupyter kernel, in the same place as the session's commands, such as the sandbox.
 
 Messages are JSON objects, one per line:
 - orders: `{"run": code}`, `{"interrupt": true}`

@@ -110,7 +110,7 @@ def _describe_fault(result: ExecResult, counts: TestCounts, output: str) -> str:
     """Return the reason why a test run failed although no test failed.
 
     The reason is the last error line of the output, followed by the program's end, such as `exit 2`. If there is no
-    error line and no test passed, the counts or the first line of the output replace it.
+    error line and no test passed, the reason begins with the counts or with the first line of the output.
     """
     if result.outcome != "exited":
         return describe_end(result)

@@ -360,8 +360,8 @@ def cut_rules(ids: Sequence[str], texts: Sequence[str], room: int) -> list[tuple
 def _allot_room(ids: Sequence[str], sizes: Sequence[int], room: int) -> list[int]:
     """Return the number of characters for each text.
 
-    Short texts stay whole. The user's own text and the innermost one share the room that is left; then the others get
-    the rest, from the inside to the outside.
+    Short texts stay whole. Of the remaining room, the user's own text and the innermost one get equal shares. The other
+    texts get what is then left, from the inside to the outside.
     """
     rooms = [size if size <= MAX_UNCUT_CHARS else 0 for size in sizes]
     room -= sum(rooms)

@@ -33,10 +33,7 @@ TEST_COMMANDS: Final = "test_commands"
 """Name of the hidden block that stores the test command for each failing test."""
 MAX_PLACES = 3
 MIN_QUESTION_WORDS = 5
-"""Minimum number of words in an answered question that also closes longer questions.
-
-These are the open questions that contain its text.
-"""
+"""An answered question with at least this many words also closes longer open questions that contain its text."""
 # A shorter question could be part of many questions.
 _LINE = 200
 _QUESTION = 120
@@ -242,7 +239,10 @@ def _add_user_answer(changes: _Changes, call: ToolCallPart, result: ToolResult) 
 
 
 def _add_investigation(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
-    """Remember the open questions of a read-only delegate, and its findings. A finding must be sure and name locations."""
+    """Remember a read-only delegate's open questions and its answer.
+
+    The answer is remembered as a verified fact if its confidence is high and it names locations.
+    """
     data, task = result.data, call.arguments.get("task")
     listed, summary, evidence = data.get("open_questions"), data.get("summary"), data.get("evidence")
     questions = [text for text in listed if isinstance(text, str)] if isinstance(listed, list) else []

@@ -78,7 +78,11 @@ class ProjectCommand:
 
 
 def find_commands(texts: Mapping[str, str], paths: Collection[str]) -> list[ProjectCommand]:
-    """Return the commands that these files name, one for each kind and language."""
+    """Return the project's commands, one for each kind (such as `test`) and language.
+
+    - `texts`: maps the paths of some project files, such as `Makefile`, to their texts.
+    - `paths`: the paths of all files.
+    """
     # The project's own targets come first: they call the tools with the right options.
     commands = _first_of_kind(_targets("Makefile", "make", _TARGET, texts))
     commands += _first_of_kind(_targets("justfile", "just", _RECIPE, texts))

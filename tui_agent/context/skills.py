@@ -173,7 +173,7 @@ def _user_skills(user: Path) -> Iterator[_Skill]:
 
 
 def _skills_in_project(project: ProjectFiles, start: str) -> Iterator[_Skill]:
-    """Yield the skills in the project's folder `start`, e.g. `skills/`."""
+    """Yield the skills in the project's folder `start`, such as `skills/`."""
     files_by_skill: dict[str, dict[str, bytes]] = {}
     for file in project.files:
         name, slash, path = file.name.removeprefix(start).partition("/")

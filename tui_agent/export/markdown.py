@@ -36,7 +36,7 @@ from tui_agent.protocol.display import DiffBlock, DisplayBlock, MarkdownBlock
 from tui_agent.units import describe_line_changes, format_number, format_time
 
 OUTPUT_LINES = 40
-"""Maximum number of lines of an output. If it has more, only its beginning and its end are kept."""
+"""Maximum number of lines of an output. Of a longer one, only the beginning and the end are kept."""
 LINE_CHARS = 400
 _TAG_START = re.compile(r"<(?=[A-Za-z/!?])")
 _SPECIAL_CHARS = re.compile(r"[\\`*\[\]<|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")

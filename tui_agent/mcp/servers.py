@@ -49,7 +49,7 @@ READ_RESOURCE = "read_resource"
 TOOL_WAIT_S = 30.0
 """Maximum seconds that a resumed session waits for the servers of calls that an earlier run left open."""
 PATIENCE_S = 2.0
-"""Seconds that a run waits for a server whose last start was not measured, and at least for one that starts quickly."""
+"""Seconds that a run waits for a server whose last start was not measured. For any other server, the minimum."""
 MAX_PATIENCE_S = 10.0
 START_TIME_FACTOR = 3.0
 """A run waits at most this many times as long as the server's last start took."""

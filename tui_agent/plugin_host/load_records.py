@@ -25,7 +25,7 @@ TRIAL_ENDED = b"The trial has ended."
 
 
 class PluginLeftOut(PluginError):
-    """Raised for a plugin that is not loaded. An earlier load ended the program or took too long."""
+    """Raised for a plugin that is not loaded because an earlier attempt ended the program or took too long."""
 
 
 class LoadRecords:

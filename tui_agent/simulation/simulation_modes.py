@@ -66,7 +66,7 @@ _ENDS: dict[str, TrajectoryEnd] = {
 class Simulation:
     """A simulation to run.
 
-    - `options`: options of the agent's session. It works in a copy of the case's files.
+    - `options`: options of the agent's session. The agent works in a copy of the case's files.
     - `report`: called with each new message.
     - `on_start`: called with the settings of the agent's session.
     """

@@ -375,7 +375,10 @@ class _Definition:
     lines: Sequence[str]
 
     def show(self, room: int) -> tuple[str, int, bool]:
-        """Return its text with as many lines as fit into `room`, the last line shown, and True if it was cut."""
+        """Return the definition as text, the number of the last line shown, and True if the text was cut.
+
+        `room`: maximum number of characters for the lines.
+        """
         body, cut_count = number_lines(self.lines, self.first, room)
         end = self.first + len(body) - 1
         notes = notes_on_cut_lines(cut_count)

@@ -152,7 +152,7 @@ class Languages:
         return patterns
 
     def digest(self) -> str:
-        """Return a hash of everything that determines a file's symbols, e.g. queries, patterns and grammars."""
+        """Return a hash of everything that determines a file's symbols, such as queries, patterns and grammars."""
         return f"{_builtin_digest()}{self.added_digest}"
 
     @property

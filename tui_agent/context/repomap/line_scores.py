@@ -122,7 +122,10 @@ def prefer_line(line: int, symbols: Sequence[Symbol], scores: Sequence[float]) -
 
 
 def prefer_names(names: Collection[str], symbols: Sequence[Symbol], scores: Sequence[float]) -> list[float]:
-    """Return the scores, changed so that symbols with exactly one of the names come first, prototypes after others."""
+    """Return the scores, with higher ones for the symbols that have exactly one of the names.
+
+    These symbols come before all others. Among them, prototypes come last.
+    """
     best = max(scores, default=0.0) + 1.0
     return [
         best + (0.0 if symbol.kind == "prototype" else value)

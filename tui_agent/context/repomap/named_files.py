@@ -31,7 +31,7 @@ _PLAIN = re.compile(r"[A-Z][a-z]+\.js")
 _FIRST_PART = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 """Matches the first word of a code name, such as `use` in `useQuery` and `URL` in `URLBuilder`."""
 PACKAGE_FILES = ("__init__", "index", "mod", "lib")
-"""Names of files, without their suffix, that stand for their folder."""
+"""Names of files, without suffix, that represent their folder, as `pkg/__init__.py` represents `pkg`."""
 _MIN_MODULE_PARTS = 2
 _MIN_PARTS_IN_PROSE = 3
 """In plain text, a path without a file suffix must have at least this many parts, as in `a/b/c`."""
@@ -83,7 +83,7 @@ def _typed_names(text: str, alike: Alike) -> Iterator[list[NamedFile]]:
 
 
 def _files_of_code_names(text: str, alike: Alike) -> Iterator[list[NamedFile]]:
-    """Yield files with the same name as a code name, e.g. useQuery.ts and use_query.rs for `useQuery`."""
+    """Yield files with the same name as a code name, such as useQuery.ts and use_query.rs for `useQuery`."""
     for word in islice(dict.fromkeys(find_words(text)), MAX_WORDS):
         first = _first_of_several_words(word)
         if first:
@@ -147,7 +147,7 @@ def _find_path(word: str, alike: Alike, line: int = 0, *, marked: bool = False) 
 
 
 def _find_module(word: str, alike: Alike, line: int) -> list[NamedFile]:
-    """Return the file of a dotted module name, e.g. `app/models.py` for `app.models.User`."""
+    """Return the file of a dotted module name, such as `app/models.py` for `app.models.User`."""
     if not _MODULE.fullmatch(word):
         return []
     parts = re.split(r"[.$]", word)

@@ -139,7 +139,7 @@ def is_packaging(path: str) -> bool:
 
 @lru_cache(maxsize=65_536)
 def first_name(path: str) -> str:
-    """Return the first word of a file's name, e.g. `page` for `lib/page__meta.go`."""
+    """Return the first word of a file's name, such as `page` for `lib/page__meta.go`."""
     name = path.rpartition("/")[2].partition(".")[0]
     return name.partition("_")[0].partition("-")[0].lower()
 

@@ -216,7 +216,7 @@ def _has_only_versions(section: _Section) -> bool:
 
 
 def _is_version(line: str) -> bool:
-    """Return True if a line only names versions and platforms, e.g. `Django 4.2`."""
+    """Return True if a line only names versions and platforms, such as `Django 4.2`."""
     tokens = _TOKEN.findall(_BRACKET.sub(" ", _item_text(line)))
     others = [token for token in tokens if token.lower() not in _PLATFORM_WORDS]
     has_version = any(map(_DOTTED.search, tokens))

@@ -12,7 +12,7 @@ from tui_agent.context.repomap.map_results import Symbol
 from tui_agent.ports.redaction import RedactionOptions
 
 FREE_TEXT_KINDS = frozenset("heading section id rule test label block stage target".split())  # noqa: SIM905
-"""Kinds of symbols that can have any text as their name, e.g. headings."""
+"""Kinds of symbols that can have any text as their name, such as headings."""
 _VALUE = re.compile(r"[\"'`=\d](?:(?<=[\"'`])|(?<==) ?[^\s=]*\d|(?<=\d)\w*\d\w*\d)")
 """Matches a signature that contains a value, and so possibly a secret."""
 
@@ -63,7 +63,7 @@ class Cleaner:
         return redacted
 
     def _value_indexes(self, texts: Sequence[str], kinds: Sequence[str]) -> Sequence[int]:
-        """Return the indexes of texts that may contain a value, such as a default argument, which may be secret."""
+        """Return the indexes of texts that can contain a value, such as a default argument. Values can be secret."""
         if _VALUE.search("\n".join(texts)):
             return [
                 index
@@ -80,7 +80,7 @@ class Cleaner:
         return self._redactor.suspects(text.encode("utf-8", "replace"))
 
     def symbols(self, symbols: tuple[Symbol, ...]) -> tuple[Symbol, ...]:
-        """Return these symbols of the index, without secrets that became known after it was built."""
+        """Return the symbols without secrets that became known after the index was built."""
         if not self._values or not self._contains_secret(
             [text for symbol in symbols for text in (symbol[0], *symbol[4:])]
         ):

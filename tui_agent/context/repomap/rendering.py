@@ -19,7 +19,7 @@ BRIEF_SYMBOL_CHARS = 80
 MIN_BRIEF_FILES = 3
 MAX_BRIEF_FILES = 7
 TOKENS_PER_BRIEF_FILE = 128
-"""A brief map shows symbols for one file per this many tokens of its limit (at least 3 files, at most 7)."""
+"""The limit of a brief map in tokens, divided by this, gives the number of files whose symbols it shows (3 to 7)."""
 MANY_TOPS = 4
 """If a map has fewer top-level names than this, it counts files by subfolder (`src/app/` instead of `src/`)."""
 CHARS_PER_TOKEN = 3.3

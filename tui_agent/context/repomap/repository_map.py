@@ -168,7 +168,7 @@ class RepoMap:
             return answer
 
     def _relative_path(self, path: str) -> str:
-        """Return the path relative to the repository's root, e.g. `a.py` for `./a.py` or for an absolute path."""
+        """Return the path relative to the repository's root, such as `a.py` for `./a.py` or for an absolute path."""
         return os.path.relpath(path, self.root) if path.startswith("/") else os.path.normpath(path)
 
     def _answer(self, listing: FileList, key: Key, *, partial: bool) -> MapView:
@@ -289,7 +289,10 @@ class RepoMap:
         return listing
 
     def _update_index(self, listing: FileList, *, refresh: bool) -> bool:
-        """Update the index as far as time permits. Return True if it is complete, or if it cannot be opened at all."""
+        """Update the index as far as time permits.
+
+        Return True if the index is now complete, or if there is none because it cannot be opened.
+        """
         if self._index.open() is None:
             return True
         index = self._index.snapshot

@@ -107,7 +107,7 @@ _NAMES: Final[dict[SectionName, str]] = {
 
 
 def describe_sections(sections: Sequence[Section]) -> str:
-    """Describe the largest sections of a request, e.g. `your messages 5,001 tokens, the tools 2,890, the rest 300`."""
+    """Describe a request's largest sections, as in `your messages 5,001 tokens, the tools 2,890, the rest 300`."""
     sizes: dict[str, int] = {}
     for section in sections:
         name = _NAMES.get(section.name, "the rest")

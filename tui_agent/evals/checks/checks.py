@@ -30,7 +30,7 @@ HARBOR_COMMAND = "bash /tests/test.sh"
 STOPPED = "was stopped after"
 """Beginning of the error text for a command that reached its time limit."""
 HANG_STATUS = 124
-"""Exit status that is recorded for a test command that did not hang before the agent's work but hangs after it."""
+"""Exit status for a test command that hangs after the agent's work, but did not hang before it."""
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 """Matches a decimal number, but not the other spellings that `float` accepts, such as `1_0`."""
 # At most nine digits: the agent's code can print anything here.

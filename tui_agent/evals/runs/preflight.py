@@ -106,7 +106,7 @@ def _require_usable_model(plan: Plan, run: RunFolder, arm: Arm) -> SessionSettin
 
 
 def _lowest_cost_limit(plan: Plan) -> float | None:
-    """Return the run's cost limit in USD. If there is none, return the lowest limit of its cases (None: no limit)."""
+    """Return the run's cost limit in USD or, without one, the lowest limit of its cases. None means no limit."""
     if plan.budgets.max_cost_usd is not None:
         return plan.budgets.max_cost_usd
     cases = load_suite(plan.suite, plan.here).cases
