@@ -375,10 +375,7 @@ class _Definition:
     lines: Sequence[str]
 
     def show(self, room: int) -> tuple[str, int, bool]:
-        """Return the definition as text, the number of the last line shown, and True if the text was cut.
-
-        `room`: maximum number of characters for the lines.
-        """
+        """Return the text, cut to `room` characters, the number of its last line of the file, and True if it was cut."""
         body, cut_count = number_lines(self.lines, self.first, room)
         end = self.first + len(body) - 1
         notes = notes_on_cut_lines(cut_count)
