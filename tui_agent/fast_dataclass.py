@@ -62,6 +62,7 @@ def _init_method(cls: type, fields: tuple[dataclasses.Field[Any], ...]) -> Metho
             names[f"_make_{name}"] = field.default_factory
             parameter, value = f"{name}=_missing", f"_make_{name}() if {name} is _missing else {name}"
         (keyword_only if field.kw_only else parameters).append(parameter)
+        # `_set`, because a frozen class refuses the plain assignment.
         lines.append(f" _set(self, {name!r}, {value})")
     if hasattr(cls, "__post_init__"):
         lines.append(" self.__post_init__()")

@@ -96,6 +96,7 @@ class FunctionTool:
         if inspect.iscoroutinefunction(self.function):
             result = await call()
         else:
+            # In a thread, because a function without `async` would block the event loop.
             try:
                 result = await to_thread.run_sync(_run_in_thread, call)
             except _ErrorInThread as raised:

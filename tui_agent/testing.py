@@ -172,6 +172,7 @@ def _golden_lines(events: Sequence[Envelope], folder: Path) -> list[str]:
     """Return the lines of a golden log, one JSON line per event. Events without a cause are left out."""
     numbers: dict[str, str] = {}
 
+    # Ids are random, so each gets a number in the order of appearance.
     def number(match: re.Match[str]) -> str:
         return numbers.setdefault(match[0], f"{match[1]}_{len(numbers) + 1}")
 

@@ -81,6 +81,7 @@ class RestoreAction:
 class RestorePlan:
     """The plan to restore the checkpoint `source`.
 
+    - `head`: the newest checkpoint when the plan was made. The plan is refused if there is a newer one.
     - `actions`: changes to the paths that the session changed after `source`, and to the `named` paths.
     - `named`: paths that the user selected.
     - `kept_changes`: changes that the user wanted to keep, as pairs of commits (before, after).

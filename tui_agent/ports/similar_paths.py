@@ -14,6 +14,7 @@ from tui_agent.ports.environment import Environment
 from tui_agent.protocol.unicode_text import escape_unprintable
 
 SEARCH_S: Final = 1.0
+"""Maximum duration of a search in seconds. A large workspace is searched only in part."""
 MAX_PATHS: Final = 3
 SIMILARITY: Final = 0.6
 """Minimum similarity of two names in one folder, from 0 to 1."""

@@ -41,6 +41,7 @@ class Artifact(FrozenModel):
             lines=lines,
             sha256=digest,
             path=f"blobs/{digest}",
+            # Shortened, because the event of the call itself contains the preview too.
             text=text.model_copy(update={"preview": text.preview[:EVENT_PREVIEW_CHARS]}),
         )
 

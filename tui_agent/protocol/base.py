@@ -38,6 +38,7 @@ def is_session_id(name: str) -> bool:
 class FrozenModel(BaseModel):
     """Base of plain immutable data, equal and hashable by content. Unknown fields are refused."""
 
+    # `defer_build`: building the validators of hundreds of models would delay each start. JSON has no NaN.
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=False, ser_json_inf_nan="null", defer_build=True
     )

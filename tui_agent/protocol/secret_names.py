@@ -5,12 +5,14 @@ Invariant: all functions are pure, and the module imports nothing of this projec
 
 import re
 
+# One lookbehind for each word, because Python's lookbehinds need a fixed length.
 COMPOUND_PREFIX_PATTERN = (
     r"(?:(?<=db)|(?<=ftp)|(?<=smtp)|(?<=imap)|(?<=mail)|(?<=user)|(?<=root)|(?<=admin)|(?<=sql)|(?<=ldap)|(?<=redis)|(?<=bind)"
     r"|(?<=postgres)|(?<=pg)|(?<=mongo)|(?<=wifi)|(?<=wlan)|(?<=vnc)|(?<=ssh)|(?<=sudo)|(?<=login)|(?<=host)|(?<=guest)|(?<=svc)"
     r"|(?<=service)|(?<=oracle)|(?<=rabbit))"
 )
 """Matches the position after a word that can precede `pass` or `pw`, such as `DB` in `DBPASS`."""
+# The first letters are checked before the words, which quickly rules out most positions of a long text.
 SECRET_WORD_PATTERN = (
     r"(?:(?=[acehlmprst])(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|app[_-]?key"
     r"|signing[_-]?key|encryption[_-]?key|master[_-]?key|shared[_-]?key|service[_-]?key|license[_-]?key|storage[_-]?key"
@@ -27,6 +29,7 @@ _SECRET_NAME = re.compile(
 _POSSIBLE_SECRET_NAME = re.compile(
     r"(^|_)(COOKIES?|SESSION|SALT|AUTH|PIN|OTP|SEED|JWT|DSN)$|KEY$", re.IGNORECASE
 )
+# In the name of any other variable, `pwd` means a password.
 _FOLDER_VARIABLES = frozenset({"PWD", "OLDPWD"})
 _MIN_GENERATED_CHARS = 16
 

@@ -24,6 +24,7 @@ MAX_MESSAGE_CHARS: Final = 4_000_000
 
 _MAX_LISTED_CHARS: Final = 3
 
+# Some patterns use possessive quantifiers (`*+`): a search in a hostile text then takes linear time.
 _PLAIN = re.compile(r"[\n\t\x20-\x7e]*+")
 _SHAPELESS: Final = (
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc"

@@ -127,8 +127,8 @@ class CheckpointTaken(Payload):
 class PlannedFileChange(FrozenModel):
     """The planned change to one path when files are restored. `added`, `removed`: number of lines.
 
-    `conflict`: name of someone else who also changed the path; the user is asked before the restore. `uncertain`: True
-    if the path changed during a long command and the author is a guess; `conflict` names the command.
+    `conflict`: reason why the user is asked before the restore, for example that someone else also changed the path.
+    `uncertain`: True if it is only known that the path changed during a long command; `conflict` names the command.
     """
 
     path: str
