@@ -222,6 +222,7 @@ def _cancel_request(
 ) -> None:
     usage, price = Usage(), None
     if request is not None:
+        # A token has about four characters.
         input_tokens, output_tokens = request.sent.estimated_tokens, request.output_chars // 4
         usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens, estimated=True)
         price = cost(request.sent.model, usage)

@@ -93,6 +93,7 @@ def _with_reason(
 ) -> RestoreAction:
     """Return a planned action with the conflict that `change` causes."""
     if change.is_contested:
+        # The checkpoint counts the change as the user's already. Only the reason becomes more exact.
         return replace(action, conflict=change.reason) if action.conflict == CHANGED_BY_YOU else action
     is_job_file = (
         change.is_uncertain
@@ -114,6 +115,7 @@ def find_earlier_changes(records: Iterable[Record], commit: str, to_seq: int) ->
     - `commit`: the newest checkpoint before the records.
     - `to_seq`: target event of the undo. Changes that were made before this event but recorded after it are left out.
     """
+    # A checkpoint for a call that is not in the records is from a background job of an earlier call.
     calls, pairs = set[CallId](), list[tuple[str, str]]()
     for record in records:
         match record.payload:
@@ -291,6 +293,7 @@ def find_shared_changes(
             reason = _other_session(run, change, others.get(change.path, ()))
             if reason:
                 by_path[change.path] = SharedChange(reason, False, False, run.call_id)
+            # An edit tool knows exactly what it changed, so its files leave no doubt.
             elif doubt is not None and change.path not in edited:
                 by_path.setdefault(change.path, doubt)
         for change in run.contested:
@@ -325,7 +328,7 @@ def _read_runs(
             case ToolFinished(call_id=call_id) as end if call_id in runs:
                 runs[call_id].ended, runs[call_id].seconds = record.time, (end.duration_ms or 0.0) / 1000
             case JobStarted(job_id=job_id, call_id=call_id) if call_id in runs:
-                earlier_jobs.pop(job_id, None)
+                earlier_jobs.pop(job_id, None)  # it still runs, but was not started earlier
                 jobs[job_id] = runs[call_id]
             case JobFinished(job_id=job_id) if job_id in jobs:
                 _set_end(jobs.pop(job_id), record.time)
@@ -355,6 +358,7 @@ def _other_session(run: _CommandRun, change: FileChanged, others: Iterable[Other
     for other in others:
         if other.change.author == "agent" and run.started <= other.time <= run.ended:
             return f"changed by the session “{other.session}”"
+        # Both sessions work in this folder and noticed the same change, but at most one of the commands made it.
         if other.change.author == "command" and _contents(other.change) == _contents(change):
             return f"changed while a command of the session “{other.session}” also ran"
     return ""

@@ -83,7 +83,7 @@ class SlashCommands:
         if not isinstance(command, SubmitPrompt):
             return command
         word, *arguments = command.text.split(maxsplit=1) or [""]
-        if not word.startswith("/") or "/" in word[1:]:
+        if not word.startswith("/") or "/" in word[1:]:  # an ordinary message, or one that begins with a path
             return command
         if command.text.strip() == "/reload":
             return ReloadPlugins(id=command.id)
@@ -150,6 +150,7 @@ class SlashCommands:
                 yield scope
         finally:
             del self._turns.command_scopes[scope]
+            # Another command may run at the same time. The state then shows the newest one that still runs.
             if self._parts.recorder.state.running_command == f"/{name}":
                 others = list(self._turns.command_scopes.values())
                 now = (AgentState.RUNNING, others[-1]) if others else (AgentState.IDLE,)

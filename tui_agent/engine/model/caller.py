@@ -86,6 +86,7 @@ class ModelCaller:
         self._counted = 0
         """Number of messages in the history that were already counted."""
         self._counting = anyio.Lock(fast_acquire=True)
+        """Held while `_assembly` or the tokenizer is used, because both also run in threads."""
         self._watch = LimitWatch(parts.recorder)
         self._used_call_ids = used
         self._history_agent = agent if summarised_agent is None else summarised_agent
@@ -232,6 +233,7 @@ class ModelCaller:
             answer_count=None if own_history is None else own_history.history.answers,
             opening_text="" if own_history is None else text_preview(own_history.history.opening),
         )
+        # Built from the inside, so that the first middleware is the outermost one.
         chain: ModelNext = partial(self._call, packed.manifest)
         for middleware in reversed(self._parts.middlewares):
             if is_overridden(middleware.wrap_model, BaseMiddleware.wrap_model):
@@ -314,6 +316,7 @@ class ModelCaller:
             attempt += 1
 
     def _retry_wait(self, fault: ModelFault, attempt: int) -> float | None:
+        # A model that has answered with nothing twice will hardly do better the third time.
         allowed = 1 if fault.kind == "empty" else self._parts.max_retries
         if fault.kind not in TRANSIENT or attempt > allowed:
             return None
@@ -334,7 +337,7 @@ class ModelCaller:
         self._states.set(AgentState.THROTTLED, f"{fault.kind}, try {attempt + 1}", agent=self._agent)
         try:
             await self._parts.clock.sleep(wait)
-        except anyio.get_cancelled_exc_class():
+        except anyio.get_cancelled_exc_class():  # the user stopped the turn during the wait
             call.record_failure(fault, attempt, cancelled=True)
             raise
         self._states.set(AgentState.RUNNING, agent=self._agent)

@@ -53,6 +53,7 @@ def parse_arguments(
     coerced = {key: coerce_value(value, fields[key]) for key, value in arguments.items()}
     required = schema.get("required")
     required_names = required if isinstance(required, list) else []
+    # Some models send `null` for each argument that they leave out.
     present = {key: value for key, value in coerced.items() if value is not None or key in required_names}
     try:
         return model.model_validate(present)
@@ -183,9 +184,8 @@ def canonical_arguments(arguments: JsonMap, known: Collection[str]) -> JsonMap:
         if key in known or key in IGNORED_ARGUMENTS:
             continue
         name = _canonical_name(key, known)
-        if (
-            renamed.setdefault(name, value) != value
-        ):  # two names, two values: the check then refuses the unknown name
+        # If two names give two values, the second name is kept. The check then refuses it as unknown.
+        if renamed.setdefault(name, value) != value:
             renamed[key] = value
     return renamed
 

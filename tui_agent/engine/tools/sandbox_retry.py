@@ -202,8 +202,10 @@ class CommandRunner:
             self._granted = decision
         spec = self._granted.apply_to(spec)
         result = await self._env.exec(spec, on_output)
+        # Only a sandbox can make files look empty.
         if spec.show_secrets_as_empty and workspace_sandbox(self._env):
             result = replace(result, emptied_secrets=self._granted.unnamed_secrets)
+        # A command that can read one more file may then be blocked at the next one.
         while result.blocked and self._ask is not None:
             rerun = await self._pause_limit(self._ask, result)
             if rerun.denial_reason:

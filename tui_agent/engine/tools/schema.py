@@ -55,6 +55,7 @@ def sent_schema(schema: JsonMap) -> JsonMap:
             sent = {name: field for name, field in value.items() if not _is_unsent(field)}
             short[key] = {name: _sent_node(field) for name, field in sent.items()}
         else:
+            # Values of `const` and `enum` are data: a key in them is no key of the schema.
             short[key] = value if key in ("const", "enum") else _sent_node(value)
     return short
 
@@ -105,7 +106,7 @@ def _simplify(node: JsonMap, definitions: Mapping[str, JsonValue], inside: tuple
             plain[key] = _inline_references(value, definitions, inside)
     if "properties" in plain:
         plain.setdefault("additionalProperties", False)
-    plain.pop("discriminator", None)
+    plain.pop("discriminator", None)  # a key of OpenAPI, not of JSON Schema
     return _without_null(plain)
 
 

@@ -181,10 +181,12 @@ class Turns:
         addressed = prompt if is_addressed else None
         started = clock.monotonic()
         try:
+            # A new message ends the calls that still wait for approval, for example since the last run.
             if not continues:
                 close_calls(recorder, why=TURN_ENDED_FIRST)
             recorder.append(TurnStarted(turn=turn, is_continuation=continues))
             outcome = await self._run_limited(turn, addressed, continues=continues)
+            # Hooks run before the turn's last checkpoint, because they can change files.
             await self._tell_hooks(outcome)
             with anyio.CancelScope(shield=True):
                 await self._checkpointing.end_turn()
@@ -243,6 +245,7 @@ class Turns:
         """Run the hooks for the turn's end."""
         if outcome.reason == "interrupted" or not self._hooks.has_hooks("after_turn"):
             return
+        # The turn's own scope has ended, so stopping these hooks needs another one.
         with anyio.CancelScope() as scope:
             self._hooks_scope = scope
             try:
@@ -265,6 +268,7 @@ class Turns:
             outcome = await self._run_supervised(turn, addressed, continues=continues)
         if outcome is not None:
             return outcome
+        # If the user stopped the turn at the same moment, that is the reason.
         if clock_scope.cancelled_caught and seconds is not None and not scope.cancel_called:
             owner = "a turn outside the app" if limit is None else "this session"
             return Outcome(

@@ -209,6 +209,7 @@ def _merge_sessions_change(old: Sequence[TracedLine], texts: Sequence[str]) -> l
     is_shared = any(line.is_shared for line in old if line.in_file)
     added = [TracedLine(text, is_users=False, in_file=True, is_shared=is_shared) for text in texts]
     removed = [line._replace(in_file=False) for line in old if line.is_users]
+    # If the session had removed lines here, it may now have put some of them back.
     if not any(line.is_removed for line in old):
         return _interleave(removed, added)
     result: list[TracedLine] = []
@@ -249,12 +250,13 @@ def _merge_users_change(
     users = [_users_line(text) for text in texts]
     if any(line.is_added for line in old):  # the user changed lines of the session
         return _share(removed, texts)
-    if not removed or not texts:
+    if not removed or not texts:  # only the user changed lines here, or only removed some
         return [*users, *removed]
     places = [place for place, line in enumerate(old) if line.in_file]
     if not places:
         # Between unchanged lines, nothing tells if the new lines belong above or below the removed ones.
         return [*users, *removed] if is_beside_added else _share(removed, texts)
+    # Removed lines before and after the user's lines are separate changes. Only those between them are shared.
     before, after = list(old[: places[0]]), list(old[places[-1] + 1 :])
     between = [line for line in old[places[0] : places[-1]] if line.is_removed]
     return [*before, *(_share(between, texts) if between else users), *after]

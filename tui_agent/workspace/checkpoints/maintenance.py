@@ -71,10 +71,11 @@ async def _settle(shadow: CheckpointStore) -> bool:
 async def _repack(shadow: CheckpointStore, *, own: bool, borrowing: bool) -> None:
     if own:
         await run_sync(release_copies, shadow.git.folder)
+    # With `-l`, git leaves out borrowed objects. Without it, the new pack contains all of them.
     local = () if own or not borrowing else ("-l",)
     options = ("-a", "-d", "-k", "-q", "--window=20", "--depth=50")
     await shadow.git(*DURABLE_OPTIONS, "repack", *options, *local)
-    if own:
+    if own:  # only now, when every borrowed object is in the new pack
         await run_sync(alternates_file(shadow.git.folder).unlink)
         words = ("--objects", "--disk-usage", "--max-parents=0", "--all")
         first = await shadow.git.run_line("rev-list", *words)
@@ -95,6 +96,7 @@ async def verify_store(shadow: CheckpointStore, recreated: Sequence[str] = ()) -
     `recreated`: missing files of the store that were just recreated.
     """
     problems: list[str] = []
+    # The first run finds missing objects, also borrowed ones. The second one also reads the store's own loose objects.
     for options in (("--connectivity-only",), ("--no-full", "--no-reflogs")):
         result = await shadow.git.run("fsck", *options, "--no-dangling", "--no-progress")
         if result.code:
@@ -186,6 +188,7 @@ def redact_stream(stream: bytes, redact: Redact) -> Iterator[bytes]:
         end = stream.find(b"\n", position) + 1 or len(stream)
         line, position = stream[position:end], end
         if line.startswith(_DATA):
+            # The size says where the content ends. The content itself can contain any line.
             size = int(line[len(_DATA) :])
             data = redact(stream[position : position + size])
             position += size

@@ -98,6 +98,7 @@ async def _find_touched(
         else:
             result.session.update(mode_changes)
             result.unsaved.update(new_paths[commit])
+    # The oldest commit first, because it matters what the session did after the user removed a file.
     stdin = "".join(f"{commit}\n" for commit in reversed(authors)).encode()
     out = await shadow.git(
         "diff-tree", "--stdin", "-r", "-z", "--root", "--name-status", "--no-renames", stdin=stdin
@@ -184,6 +185,8 @@ async def prepare_restore(
             f"The checkpoint {source[:12]} and the newest one have no common ancestor: the checkpoints in between are lost.",
             hint="Nothing was changed. You can still undo the conversation without the files.",
         )
+    # After an undo, the source is not always an ancestor of the newest checkpoint. What the session changed on either
+    # side of their common base is restored.
     base = result.out.decode().strip()
     theirs = (await find_touched(shadow, base, source)).session
     ours = await find_touched(shadow, base, shadow.head, kept_changes)
@@ -349,10 +352,10 @@ def mark_blocked(
         for operation in operations
         if operation.path in chosen and operation.kind in ("remove", "write")
     }
-    links = {
+    written = {
         operation.path for operation in operations if operation.path in chosen and operation.entry is not None
     }
-    freed, usable = removed - links, {"."}
+    freed, usable = removed - written, {"."}
     checked = []
     for operation in operations:
         reason = operation.blocked

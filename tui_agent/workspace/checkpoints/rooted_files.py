@@ -74,6 +74,7 @@ class RootedFiles:
 
         Raise `BlockedPath` if a part is not a folder, and `FileNotFoundError` if a part is missing.
         """
+        # Each folder is opened from its parent, so that no part of the path can be a link, not even for a moment.
         fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for part in parts:

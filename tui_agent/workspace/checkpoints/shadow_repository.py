@@ -99,6 +99,7 @@ class GitCheckpoints:
         """
         if self.unavailable_reason:
             raise CheckpointError(self.unavailable_reason)
+        # Maintenance can take minutes, and can stop at any point without harm.
         if self._upkeep_scope is not None and not upkeep:
             self._upkeep_scope.cancel()
         async with self._lock:
@@ -131,6 +132,7 @@ class GitCheckpoints:
         async with self._open_exclusively(begun=False) as shadow:
             shadow.require_workspace()
             await store_setup.open_store(shadow)
+            # First, because a half-finished restore would look like changes by the user.
             await run_sync(restore_module.undo_interrupted, shadow, self._operations)
             if known and await store_setup.resume_checkpoint(shadow, known):
                 return None
@@ -233,7 +235,7 @@ class GitCheckpoints:
             for item in split_names(out):
                 info, path = item.split("\t", 1)
                 mode, _, oid, size = info.split()
-                if not size.isdigit():
+                if not size.isdigit():  # git has no size for a missing object
                     raise shadow.git.missing_error(oid)
                 git_mode = int(mode, 8)
                 bits = 0o777 if git_mode == LINK else modes.bits(path, git_mode)
@@ -259,6 +261,7 @@ class GitCheckpoints:
         async with self._read_access() as shadow:
             for commit in (before, after):
                 await shadow.find_tree(commit)
+            # The last two options prevent git from starting programs that the files' attributes name.
             options = ("-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv")
             out = await shadow.git("diff-tree", *options, before, after, "--")
             changes = {}
@@ -267,6 +270,7 @@ class GitCheckpoints:
                 changes[path] = LineChange(
                     path, *(int(count) if count.isdigit() else 0 for count in (added, removed))
                 )
+            # Git compares only the executable bit. Other permissions are stored apart.
             first, second = await shadow.read_modes(before), await shadow.read_modes(after)
             for path in first.unusual.keys() ^ second.unusual.keys():
                 changes.setdefault(path, LineChange(path, 0, 0))

@@ -65,6 +65,7 @@ class GitContent:
         if cached is None or cached[0] != stamp:
             entries = list(_find_entries(data, os.fsencode(path[len(top) + 1 :])))
             same = bool(entries) and _blob_hash(Path(path)) in {entry.content for entry in entries}
+            # During a merge conflict, the index has several entries for a file.
             version = entries[0].version if len(entries) == 1 and not same else None
             cached = self._results[path] = (stamp, TrackedVersion(same, version))
         return cached[1]

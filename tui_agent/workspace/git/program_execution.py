@@ -134,6 +134,7 @@ class RepositoryCheck:
             self._check_tree(f"{objects}/{name}")
         for line in _lines.get(f"{objects}/info/alternates") or ():
             other = os.path.realpath(f"{objects}/{line}" if not line.startswith("/") else line)
+            # Git reads a line that starts with `"` as a quoted path, and one that starts with `#` as a comment.
             if depth >= MAX_BORROWED or line.startswith(('"', "#")) or not is_inside(other, homes):
                 raise UnsafeRepositoryError(f"{objects} borrows objects from a folder that is not allowed")
             self._check_objects(other, homes, depth + 1)
@@ -201,6 +202,7 @@ def _matching_folders(root: str, folder: str) -> Iterator[str]:
     names = list(islice(matches, MAX_MATCHES + 1))
     if len(names) > MAX_MATCHES:
         raise UnsafeRepositoryError("git could run in too many folders")
+    # For a shell, `link/..` is the folder of the link. For other programs, it is the parent of the link's target.
     for name in (*names, path):
         yield os.path.realpath(name)
         yield os.path.realpath(os.path.normpath(name))

@@ -21,8 +21,9 @@ _ENTRY = struct.Struct(">24xI32xH")
 """Struct of an index entry. It unpacks the mode and flags, and skips times, numbers, size and digest."""
 _PAIR = struct.Struct(">II")
 _DIGEST_BYTES = 20
-_LINK_MODE = 0o160000
+_LINK_MODE = 0o160000  # a submodule
 _FILE_MODES = frozenset({0o100644, 0o100755, 0o120000})
+# Bits of an entry's flags: two more bytes of flags follow, and the length of the name.
 _EXTENDED, _NAME_BYTES = 0x4000, 0xFFF
 _EXTENSIONS = frozenset({b"TREE", b"REUC", b"UNTR", b"FSMN", b"EOIE", b"IEOT"})
 """Index extensions that are accepted, because they add no entries to the index."""
@@ -42,7 +43,7 @@ def read_gitlinks(path: str) -> tuple[bytes, ...]:
 
 def _parse(data: bytes) -> tuple[bytes, ...]:
     signature, version, count = _HEADER.unpack_from(data)
-    if signature != b"DIRC" or version not in (2, 3):
+    if signature != b"DIRC" or version not in (2, 3):  # version 4 stores names in another way
         raise UnsafeRepositoryError("the index has an unknown version")
     links: list[bytes] = []
     positions: list[int] = []
@@ -52,12 +53,13 @@ def _parse(data: bytes) -> tuple[bytes, ...]:
         mode, flags = unpack(data, position)
         begin = position + (64 if flags & _EXTENDED else 62)
         length = flags & _NAME_BYTES
-        if length == _NAME_BYTES:
+        if length == _NAME_BYTES:  # a longer name, whose length is not stored
             length = data.index(b"\0", begin) - begin
         if mode == _LINK_MODE:
             links.append(data[begin : begin + length])
         elif mode not in _FILE_MODES:
             raise UnsafeRepositoryError("an index entry has an unknown kind")
+        # Each entry ends with 1 to 8 zero bytes, so that its length is a multiple of 8.
         position += (begin - position + length + 8) & ~7
     _check_extensions(data, position, positions)
     return tuple(links)
@@ -208,6 +210,7 @@ def open_folder(work_tree: str, folder: str) -> Repository:
     Raise `UnsafeRepositoryError` if it uses another repository's data, or if git might not accept it.
     """
     repository = Repository(work_tree, folder, folder)
+    # Git itself writes `commondir` only in `worktrees/NAME` of the main repository.
     if (shared := read_pointer(f"{folder}/commondir")) not in (None, _ITSELF):
         worktrees, _ = os.path.split(folder)
         main, name = os.path.split(worktrees)

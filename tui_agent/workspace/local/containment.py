@@ -27,6 +27,8 @@ MAX_EXTRA_PARTS = 100
 MAX_PATH = 4096
 _ESCAPED = re.compile(r"\\udc([89a-f][0-9a-f])")
 """Matches a byte in a file's name that is not valid UTF-8, as `printable_path` displays it."""
+# `O_NONBLOCK`: opening a named pipe must not wait for a writer. `O_NOCTTY`: a terminal must not become the terminal
+# that controls this process.
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 _REASONS = {
@@ -144,6 +146,7 @@ class Containment:
         folder, _, name = path.rstrip("/").rpartition("/")
         if name in ("", ".", ".."):
             return self._real_path(path)
+        # Many paths are in the same folders, so each folder is resolved once. Then only the last name can be a link.
         real_folder = folders.get(folder)
         if real_folder is None:
             real_folder = folders[folder] = self._real_path(folder or "/")

@@ -145,6 +145,7 @@ def _read_only_paths(bounds: Bounds, git: GitPlaces, writable: Sequence[str]) ->
         path = f"{bounds.root.rstrip('/')}/{name}"
         if path == git.folder:
             continue  # only parts of a repository are read-only
+        # A virtual environment stays writable, even if its name is in `read_only`.
         if os.path.lexists(path) and (name in bounds.absent or not Path(path, "pyvenv.cfg").exists()):
             yield path
     yield from git.read_only
@@ -196,7 +197,7 @@ def _visible_paths(
     if bounds.home:  # Git needs the author's name for a commit.
         config_home = env.get("XDG_CONFIG_HOME") or f"{bounds.home}/.config"
         needed += [f"{bounds.home}/.gitconfig", f"{config_home}/git/config"]
-    resolver = os.path.realpath("/etc/resolv.conf")
+    resolver = os.path.realpath("/etc/resolv.conf")  # often a link to a file in /run
     named = [name.rstrip("/.") for word in words for name in _TEMPORARY_PATH.findall(word)][:_MAX_NAMED]
     sockets = find_listening() if named else []
     for path in dict.fromkeys((*_VISIBLE_RUN_FOLDERS, resolver, *needed)):
@@ -204,6 +205,7 @@ def _visible_paths(
             yield path
     for path in dict.fromkeys(named):
         is_plain = os.path.realpath(path) == path and (Path(path).is_file() or Path(path).is_dir())
+        # A folder with a listening socket stays hidden: through the socket, a command could reach other programs.
         is_covered = is_within(path, root) or any(is_within(socket, path) for socket in sockets)
         is_covered = is_covered or any(is_within(path, own_path) for own_path in own)
         if is_plain and path not in PRIVATE_FOLDERS and not is_covered:
