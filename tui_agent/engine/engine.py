@@ -137,6 +137,7 @@ class Engine:
             await act()
 
     def _carry_out(self, command: Command, group: TaskGroup) -> None:
+        # A message that arrives during an undo belongs to the history after it.
         if self._moves.end is not None and isinstance(command, MessageCommand):
             carry_out = partial(self._carry_out, command, group)
             group.start_soon(self._moves.call_after, partial(self._guard, carry_out))
@@ -300,6 +301,7 @@ class Engine:
         if not needs_checkpoint and self._prompt_hooks.can_record_at_once(message):
             self._start_turn(message, group, command)
         else:
+            # Reserved now, because another message could start a turn while the hooks run.
             self._turns.reserve()
             group.start_soon(self._begin_after_hooks, message, group, command)
 

@@ -54,6 +54,7 @@ class HookVerdict:
 
     def with_outcome(self, ran: HookRan) -> "HookVerdict":
         """Return the verdict combined with the answer of one more hook; the strictest decision wins."""
+        # A hook that failed might have refused the call, so the user is asked.
         decision: HookDecision = "ask" if ran.fault else ran.decision
         all_ran = (*self.outcomes, ran)
         if _RANK[decision] <= _RANK[self.decision]:

@@ -96,7 +96,6 @@ def check_command(
         case commands.SubmitPrompt() | commands.Steer() | commands.Queue() if _has_wrong_length(command):
             return _refuse_length(command)
         case commands.SubmitPrompt() | commands.Steer() | commands.Queue() | commands.WriteGuide():
-            # A message joins a running turn. During the user's own command, it waits and starts a turn.
             return _turn_limit_refusal(state, running and state.shell is None)
         case commands.Interrupt() | commands.Pause() if not running:
             return Refusal(NOTHING_RUNS)

@@ -141,7 +141,7 @@ class DelegateRunner:
 
     def _can_use(self, name: str, *, deeper: bool) -> bool:
         tool = self._parts.tools.get(name)
-        if tool is None or "ask" in tool.spec.needs:
+        if tool is None or "ask" in tool.spec.needs:  # the user does not talk with delegates
             return False
         return deeper or "delegate" not in tool.spec.needs
 

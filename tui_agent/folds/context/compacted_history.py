@@ -142,6 +142,7 @@ class RemovedMessages:
 
         Return False, and discard nothing, if this is the newest compaction.
         """
+        # Only the first layer can be thinned: it collects what is left of all older layers.
         thin_layer = self.layers[0] if self.layers[0].is_thinned else Layer(-1, ())
         layer = self.layers[int(thin_layer.is_thinned)]
         if layer is self.layers[-1]:
@@ -195,6 +196,7 @@ class RemovedMessages:
         """
         present_seqs = {message.seq for message in history}
         unreduced = [self._unreduce(message) if message.seq in seqs else message for message in history]
+        # A message is not restored again while the history still contains its quote.
         restored = [
             message
             for message in self.originals(())

@@ -122,6 +122,7 @@ class LedgerView:
         own_sections = {name: totals[name] for name in _OWN_SECTION_SENDERS if totals.get(name)}
         if _INSTRUCTIONS in own_sections:
             own_sections[_INSTRUCTIONS] = self._scale_instructions(totals[_INSTRUCTIONS])
+        # The provider counted the newest answer, so only the sizes of the other messages are scaled.
         messages = [message for message in self.messages if message.seq == self.new_answer_seq]
         rest = max(0, meter.message_tokens - sum(message.tokens for message in messages))
         for name, total in {**own_sections, "": rest}.items():
@@ -298,7 +299,7 @@ class Ledger:
 
     def _set_model(self, request: RequestId, model: tuple[str, str]) -> None:
         previous, self._model = self._model, model
-        if previous != model and previous != ("", ""):
+        if previous != model and previous != ("", ""):  # each model has a cache of its own
             self._uses_cache, self._previous_tokens = False, 0
             if request in self._requests:
                 self._requests[request] = replace(self._requests[request], cache_miss_reason="another model")

@@ -223,6 +223,7 @@ class ContextMeter:
             case ModelResponded(request_id=request, usage=usage) if request == state.request:
                 state.usage = usage
                 if usage.input_tokens and not usage.estimated:
+                    # The provider knows only the total, so the estimated sizes of the sections are scaled to it.
                     state.estimated = False
                     self._set_total(usage.input_tokens)
                     self._keep_stable_sections()
@@ -289,6 +290,7 @@ class ContextMeter:
         packed, self._pending_manifest = self._pending_manifest, None
         if packed is not None:
             state.sections = _meter_sections(packed.sections)
+        # Each total is applied in turn, with the same rounding as if it had been applied at once.
         totals, self._pending_totals = self._pending_totals, []
         for used in totals:
             state.sections = _fit_sections(state.sections, used, state.stable)
@@ -383,6 +385,7 @@ class ContextMeter:
         resend_price = model.input_price
         if model.cached_price is not None:
             resend_price += self._cached_share() * (model.cached_price - resend_price)
+        # The newest answer is sent for the first time. The next answer is assumed to be as long.
         new_price = model.input_price + (model.output_price or 0.0)
         return (self._state.used * resend_price + new * new_price) / 1_000_000
 

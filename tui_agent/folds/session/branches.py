@@ -63,6 +63,7 @@ class BranchesView:
     def find_turn_start(self, turn: int) -> int | None:
         """Return the event before the turn with this number. None if the current branch has no such turn."""
         seq, parent = self.turns.get(turn, (-1, -1))
+        # Any event after the prompt and the newest move has the same branch before it.
         last = max(seq, self.moves[-1].seq if self.moves else -1)
         return parent if is_on_branch(seq, stretches(self.moves, last)) else None
 

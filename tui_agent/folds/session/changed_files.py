@@ -291,6 +291,7 @@ class ModifiedFiles:
     def _restore(self, restored: CheckpointRestored, seq: int) -> None:
         """Add the states of restored files after a move of the head."""
         to_seq, self._to_seq = self._to_seq, -1
+        # If the event does not list all restored paths, every path that was not skipped counts as restored.
         restored_paths = (
             set(self._history) - set(restored.skipped_paths)
             if restored.unlisted_count
@@ -300,6 +301,7 @@ class ModifiedFiles:
             states = self._history[path]
             if states[-1].seq > self._moved_seq:
                 continue  # The file was merged: the event of the user's remaining change has its state.
+            # The newest state that is not later than the target. Without one, the file is as before its first change.
             index = bisect_right(states, to_seq, key=lambda state: state.seq) - 1
             past_state = (
                 states[index] if index >= 0 else FileState(seq, self._originals[path], mode_changed=False)

@@ -112,6 +112,7 @@ def _add_read_mentions(draft: Draft, mentions: tuple[Mention, ...]) -> None:
     for mention in mentions:
         if mention.kind == "file":
             known = draft.read_files.get(mention.path)
+            # A file that the model has read as a whole stays so if a message then mentions only some of its lines.
             was_complete = known is not None and known.complete and known.digest == mention.sha256
             draft.explored_paths[mention.path] = None
             draft.read_files[mention.path] = ReadFile(mention.sha256, mention.is_whole_file or was_complete)
@@ -166,6 +167,7 @@ def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None
     draft.last_turn_policy = draft.settings.policy if draft.settings is not None else ""
     draft.use_budget(seconds=payload.duration_ms / 1000)
     _return_to(draft, MAIN_AGENT)
+    # Usually, these are empty already. After an error, some parts of the turn have no events for their end.
     draft.permissions.clear()
     draft.questions.clear()
     draft.open_requests.clear()
@@ -205,12 +207,13 @@ def _on_question_answered(draft: Draft, ev: Envelope, payload: QuestionAnswered)
 
 @_HANDLERS.on(ModelRequested)
 def _on_model_requested(draft: Draft, ev: Envelope, payload: ModelRequested) -> None:
+    # A summary is paid for by the agent whose history it summarises.
     draft.open_requests[payload.request_id] = payload.summarises or ev.agent
     delegate = draft.delegates.get(ev.agent)
     if delegate is not None:
         draft.delegates[ev.agent] = replace(delegate, request=payload.request_id)
     draft.phase = "model"
-    if ev.agent == MAIN_AGENT:
+    if ev.agent == MAIN_AGENT:  # the request contains them
         draft.pending_steers = draft.unmeasured_shell_chars = 0
 
 
@@ -222,7 +225,7 @@ def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> 
         if isinstance(part, ToolCallPart):
             draft.arguments[part.call_id] = part.arguments
             draft.open_calls[part.call_id] = OpenCall(part.call_id, part.name, ev.agent)
-    if payload.author != "agent":
+    if payload.author != "agent":  # an agent can also write an answer itself, without a model
         draft.add_usage(agent, payload)
 
 

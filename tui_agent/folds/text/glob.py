@@ -125,6 +125,7 @@ def _skip_stars(reachable: set[int], parts: Sequence[NamePattern]) -> set[int]:
 
 
 def _expand_braces(pattern: str) -> list[str]:
+    # The innermost braces first. Braces without a comma are ordinary characters.
     expanded: list[str] = []
     waiting = [pattern]
     while waiting:
@@ -146,6 +147,7 @@ def _expand_braces(pattern: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _compile_name(name: str, escapes: bool) -> Pattern[str]:
+    # The regular expressions between the stars. Several stars in a row are one star. `(?!)` matches nothing.
     pieces = [""]
     position = 0
     while position < len(name):

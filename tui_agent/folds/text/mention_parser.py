@@ -116,6 +116,7 @@ def _at_mentions(text: str, fences: list[tuple[int, int]]) -> Iterator[tuple[int
         bare = _strip_punctuation(plain.partition("'")[0])
         if not bare.strip("./"):
             continue
+        # As typed, without punctuation at its end, and without a genitive as in `@app.py's`.
         readings = [
             MentionedPath(reading, reading)
             for reading in dict.fromkeys((plain, _strip_punctuation(plain), bare))
