@@ -9,11 +9,12 @@ import pytest
 
 from tests.engine.harness import EchoTool, Words, call, running, say
 from tests.stubs.legal_history import check_pairs
-from tests.stubs.tool_context import tools_of
+from tests.stubs.tool_context import Bench, text, tools_of
 from tui_agent.engine.tools.large_results import (
     MAX_READ_BYTES,
     MAX_RESULT_BYTES,
     MIN_RESULT_BYTES,
+    offload_large_result,
     result_limit,
 )
 from tui_agent.ports.tool import ToolContext, ToolResult, ToolSpec
@@ -101,6 +102,14 @@ async def test_the_summary_of_a_shortened_result_says_what_the_model_does_not_ge
 async def test_what_fits_is_told_whole_and_has_no_artifact(tmp_path: Path) -> None:
     end, said = await finished(tmp_path, Loud("short\n" * 100))
     assert end.artifact is None and said == "short\n" * 100
+
+
+async def test_an_artifact_that_a_tool_names_is_recorded_even_if_little_is_left_out(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, tools_of("shell"))
+    result = await bench.run("run_command", command=f"yes {'x' * 99} | head -n 162")
+    recorded = await offload_large_result(result, "run_command", 0, bench.blobs)
+    assert recorded.artifact is not None and text(result).count(recorded.artifact.id) == 1
+    assert recorded.content == result.content
 
 
 async def test_a_secret_at_the_cut_is_in_no_piece(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tui_agent.errors import BlobNotFound, EnvironmentFault
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.log import Blobs
 from tui_agent.ports.tool import ToolResult
-from tui_agent.protocol.artifacts import Artifact, left_out_note
+from tui_agent.protocol.artifacts import Artifact, left_out_note, stored_artifact_id
 from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.events.context import Truncation
 from tui_agent.protocol.events.files import FileRead
@@ -63,7 +63,10 @@ async def offload_large_result(result: ToolResult, tool: str, window: int, blobs
     limit = result_limit(window, is_file=any(isinstance(event, FileRead) for event in result.events))
     size = _content_size(result.content)
     full_output = result.full_output
-    is_preview = isinstance(full_output, BlobText) and full_output.size > size + _MARGIN
+    is_preview = isinstance(full_output, BlobText) and (
+        full_output.size > size + _MARGIN
+        or await to_thread.run_sync(_names, result.content, stored_artifact_id(full_output), blobs)
+    )
     recordable = RecordableResult(result.content, result.summary, full_output)
     if size > limit or is_preview:
         with anyio.CancelScope(shield=True):  # the call has ended, so a stop must not lose its result
@@ -94,6 +97,13 @@ def _offload(result: ToolResult, tool: str, limit: int, size: int, blobs: Blobs)
         note = left_out_note(artifact.lines - line_count(text), artifact.size - size, identity)
         content = (*content, TextContent(text=note))
     return RecordableResult(content, summary, full_output, artifact)
+
+
+def _names(content: Sequence[Content], artifact_id: str, blobs: Blobs) -> bool:
+    """Return True if the tool itself tells the model to read the rest in this artifact. Blocks."""
+    return any(
+        isinstance(part, TextContent) and artifact_id in blobs.read_text(part.text) for part in content
+    )
 
 
 def _artifact(tool: str, full_output: LongText | None, blobs: Blobs) -> Artifact | None:
