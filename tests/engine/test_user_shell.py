@@ -27,7 +27,7 @@ from tui_agent.protocol.events.turn import (
     UserShellStarted,
 )
 from tui_agent.store.lineage import open_blobs
-from tui_agent.workspace.local.reaper_client import Child
+from tui_agent.workspace.local.running_command import Child
 
 
 def _end(bench: Bench) -> UserShellFinished:

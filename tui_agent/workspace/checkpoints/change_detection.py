@@ -23,6 +23,12 @@ from tui_agent.units import format_bytes
 from tui_agent.workspace.checkpoints.cancellation import iterate_cancellable
 from tui_agent.workspace.checkpoints.git_runner import split_names
 from tui_agent.workspace.checkpoints.rooted_files import EXECUTABLE, LINK, PLAIN, FileState
+from tui_agent.workspace.checkpoints.skipped_files import (
+    find_ignored,
+    record_ignored,
+    record_unhidden,
+    record_unsaved,
+)
 from tui_agent.workspace.checkpoints.store_state import (
     STAGING_PREFIX,
     CheckpointStore,
@@ -30,12 +36,6 @@ from tui_agent.workspace.checkpoints.store_state import (
     disk_error,
     measure_folder,
     write_file,
-)
-from tui_agent.workspace.checkpoints.unsaved_files import (
-    find_ignored,
-    record_ignored,
-    record_unhidden,
-    record_unsaved,
 )
 
 MAX_EXAMPLES = 3

@@ -12,12 +12,13 @@ from anyio.to_thread import run_sync
 from tui_agent.errors import CheckpointError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.checkpoint import WorkspaceChanges
+from tui_agent.workspace.checkpoints.commit_message import format_left_lines
 from tui_agent.workspace.checkpoints.file_modes import Modes
 from tui_agent.workspace.checkpoints.git_runner import join_paths
 from tui_agent.workspace.checkpoints.maintenance import clear_drafts
 from tui_agent.workspace.checkpoints.rooted_files import LINK, PLAIN, FileState
+from tui_agent.workspace.checkpoints.skipped_files import format_commit_lines
 from tui_agent.workspace.checkpoints.store_state import KEPT_PREFIX, MAIN_REF, CheckpointStore, Entry
-from tui_agent.workspace.checkpoints.unsaved_files import format_commit_lines, format_left_lines
 
 MAX_MESSAGE_CHARS = 4_000
 REVERTED = "reverted"

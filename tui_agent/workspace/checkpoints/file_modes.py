@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.workspace.checkpoints.commit_message import trailer_lines
 from tui_agent.workspace.checkpoints.rooted_files import EXECUTABLE, PLAIN
 
 UsualBits = tuple[int, int]
@@ -75,11 +76,6 @@ def most_frequent_bits(modes: Iterable[tuple[int, int]]) -> UsualBits:
 
     plain = most_frequent(PLAIN, 0o644)
     return plain, most_frequent(EXECUTABLE, plain | (plain & 0o444) >> 2)
-
-
-def trailer_lines(message: str) -> list[str]:
-    """Return the lines of a commit message's last paragraph."""
-    return message.strip("\n").rsplit("\n\n", 1)[-1].split("\n")
 
 
 def read_modes(messages: Iterable[str]) -> Modes:

@@ -27,6 +27,7 @@ from tui_agent.workspace.checkpoints.change_detection import (
     list_examples,
 )
 from tui_agent.workspace.checkpoints.commit import commit_tree, move_head, protect_commit, update_draft
+from tui_agent.workspace.checkpoints.commit_message import format_before_lines, format_left_lines
 from tui_agent.workspace.checkpoints.git_runner import split_names
 from tui_agent.workspace.checkpoints.restore_plan import (
     HUMAN,
@@ -42,7 +43,6 @@ from tui_agent.workspace.checkpoints.store_state import (
     CheckpointStore,
     undo_on_error,
 )
-from tui_agent.workspace.checkpoints.unsaved_files import format_before_lines, format_left_lines
 
 
 async def restore(

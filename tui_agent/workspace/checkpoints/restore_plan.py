@@ -19,15 +19,13 @@ from tui_agent.folds.text.plain_text import decode_text
 from tui_agent.ports.checkpoint import CHANGED_BY_YOU, RestoreAction, RestorePlan
 from tui_agent.workspace.checkpoints.change_detection import unsaveable_reason
 from tui_agent.workspace.checkpoints.commit import REVERTED
+from tui_agent.workspace.checkpoints.commit_message import parse_before_lines, parse_left_lines
 from tui_agent.workspace.checkpoints.file_modes import Modes, changed_mode_paths
 from tui_agent.workspace.checkpoints.git_runner import split_names
 from tui_agent.workspace.checkpoints.rooted_files import LINK, FileState
 from tui_agent.workspace.checkpoints.store_state import CheckpointStore, Entry
-from tui_agent.workspace.checkpoints.unsaved_files import parse_before_lines, parse_left_lines
 
 NOT_SAVED = "existed before the session changed it, and was not saved"
-
-
 HUMAN = "human"
 
 

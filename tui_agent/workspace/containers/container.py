@@ -20,7 +20,8 @@ from tui_agent.units import format_time_limit
 from tui_agent.workspace.containers.command_lines import ContainerSettings, explain_failure, last_line
 from tui_agent.workspace.containers.scripts import COMMAND, SUPERVISOR
 from tui_agent.workspace.local.piped_program import PipedProcess, open_piped
-from tui_agent.workspace.local.reaper_client import Child, ReaperClient, StartFailure
+from tui_agent.workspace.local.reaper_client import ReaperClient
+from tui_agent.workspace.local.running_command import Child, StartFailure
 from tui_agent.workspace.local.subprocesses import start_failure
 
 START_LIMIT_S = 60.0

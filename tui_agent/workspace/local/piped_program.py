@@ -12,7 +12,8 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.errors import EnvironmentFault
-from tui_agent.workspace.local.reaper_client import Child, ReaperClient, ReaperError
+from tui_agent.workspace.local.reaper_client import ReaperClient
+from tui_agent.workspace.local.running_command import Child, ReaperError
 from tui_agent.workspace.local.subprocesses import explain_failure
 
 _CHUNK = 1 << 16

@@ -22,7 +22,7 @@ from anyio import to_thread
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import ExecResult, OutputSink, ProcessControl
 from tui_agent.units import format_time_limit
-from tui_agent.workspace.local.reaper_client import ReaperError, StartFailure
+from tui_agent.workspace.local.running_command import ReaperError, StartFailure
 
 TERMINATE_GRACE_S = 2.0
 """Seconds between SIGTERM and SIGKILL after a timeout."""
@@ -65,7 +65,7 @@ class Command:
 
 
 class RunningProgram(Protocol):
-    """A program that was started; see `reaper_client.Child`."""
+    """A program that was started; see `running_command.Child`."""
 
     @property
     def limits(self) -> ProcessControl: ...

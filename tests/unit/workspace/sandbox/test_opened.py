@@ -13,7 +13,8 @@ from tui_agent.errors import EnvironmentFault
 from tui_agent.policy.places.sandbox_places import guarded_outside
 from tui_agent.ports.environment import ExecResult, ExecSpec
 from tui_agent.workspace.local.environment import LocalEnvironment
-from tui_agent.workspace.local.reaper_client import Child, ReaperClient, StartFailure
+from tui_agent.workspace.local.reaper_client import ReaperClient
+from tui_agent.workspace.local.running_command import Child, StartFailure
 from tui_agent.workspace.sandbox import landlock, seatbelt
 from tui_agent.workspace.sandbox.extra_mounts import open_paths
 from tui_agent.workspace.sandbox.mounts import Bounds, find_mounts

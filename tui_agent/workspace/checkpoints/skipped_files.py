@@ -1,60 +1,22 @@
 """Existing files that no checkpoint contains: too large, over the quota, ignored, or in another repository.
 
-When a checkpoint first saves such a file, the commit message gets the line `Before: "path"`. The user is asked before a
+When a checkpoint first saves such a file, the commit message gets the line `Before: "path"` (see `commit_message`). The user is asked before a
 restore removes the file.
 """
 
-import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from uuid import uuid4
 
 from anyio.to_thread import run_sync
 
-from tui_agent.workspace.checkpoints.file_modes import trailer_lines
+from tui_agent.workspace.checkpoints.commit_message import format_before_lines
 from tui_agent.workspace.checkpoints.git_runner import join_paths, split_names
 from tui_agent.workspace.checkpoints.store_state import CheckpointStore
 
 IGNORE_FILE = ".gitignore"
-BEFORE_KEY = "Before"
-LEFT_KEY = "Left"
-
-
-def format_commit_lines(shadow: CheckpointStore, paths: Iterable[str]) -> list[str]:
-    """Return the `Before` lines for the message of a commit that saves `paths`."""
-    return format_before_lines(
-        path for path in paths if path not in shadow.tracked and shadow.was_unsaved(path)
-    )
-
-
-def format_before_lines(paths: Iterable[str]) -> list[str]:
-    """Return one `Before` line for each path, such as `Before: "notes.txt"`."""
-    return [f"{BEFORE_KEY}: {json.dumps(path)}" for path in sorted(paths)]
-
-
-def parse_before_lines(message: str) -> set[str]:
-    """Return the paths in a commit's `Before` lines."""
-    lines = (line.partition(": ") for line in trailer_lines(message))
-    return {str(json.loads(value)) for key, _, value in lines if key == BEFORE_KEY}
-
-
-def format_left_lines(paths: Iterable[str], first_kept: Mapping[str, str]) -> list[str]:
-    """Return the `Left` lines of a commit message, such as `Left: ["path", "commit"]`.
-
-    Each line names a path that a restore left unchanged, or that has contested changes.
-
-    `first_kept`: maps a path to the commit that first saved it. For other paths, the commit in the line is empty.
-    """
-    return [f"{LEFT_KEY}: {json.dumps([path, first_kept.get(path, '')])}" for path in sorted(paths)]
-
-
-def parse_left_lines(message: str) -> dict[str, str]:
-    """Read the `Left` lines of a commit message (see `format_left_lines`), and return a map from path to commit."""
-    lines = (line.partition(": ") for line in trailer_lines(message))
-    pairs = (json.loads(value) for key, _, value in lines if key == LEFT_KEY)
-    return {str(path): str(commit) for path, commit in pairs}
 
 
 async def record_unsaved(shadow: CheckpointStore, skipped: Iterable[str]) -> None:
@@ -114,3 +76,10 @@ async def find_ignored(shadow: CheckpointStore, paths: list[str], tree: Path | N
     if result.code not in (0, 1):
         return set(paths)  # git failed, so treat all of them as ignored; a restore then asks the user
     return {path.removeprefix("./") for path in split_names(result.out)}
+
+
+def format_commit_lines(shadow: CheckpointStore, paths: Iterable[str]) -> list[str]:
+    """Return the `Before` lines for the message of a commit that saves `paths`."""
+    return format_before_lines(
+        path for path in paths if path not in shadow.tracked and shadow.was_unsaved(path)
+    )
