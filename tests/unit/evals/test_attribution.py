@@ -3,7 +3,7 @@
 import pytest
 
 from tests.stubs.story import Story, finished, requested, responded, tool_call
-from tui_agent.evals.checks.workspace_checks import EXPECTED, CheckResults
+from tui_agent.evals.checks.check_results import EXPECTED, CheckResults
 from tui_agent.evals.runs.failure_attribution import Conduct, Verdict, judge
 from tui_agent.protocol.base import Payload, RequestId
 from tui_agent.protocol.events.eval import VerifierFinished

@@ -13,7 +13,7 @@ import anyio
 
 from tui_agent.config.settings.environment_settings import RemoteSettings
 from tui_agent.evals.cases.case import Case
-from tui_agent.evals.checks.checks import require_own_folder
+from tui_agent.evals.checks.tests_and_verifier import require_own_folder
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import Environment
 from tui_agent.wiring.environments import create_machine, create_remote

@@ -10,7 +10,7 @@ import anyio
 
 from tui_agent.errors import ConfigError
 from tui_agent.evals.cases.case import Case, VerifierSpec
-from tui_agent.evals.checks.checks import check_reward
+from tui_agent.evals.checks.tests_and_verifier import check_reward
 from tui_agent.evals.environments.environment_file import EvalEnvironment, load_environment
 from tui_agent.evals.environments.environment_tests import EnvironmentSession
 from tui_agent.evals.environments.timed_call import call_in_thread

@@ -15,7 +15,8 @@ from tui_agent.errors import CheckpointError, UsageError
 from tui_agent.evals.cases.case import Case
 from tui_agent.evals.cases.suites import load_suite
 from tui_agent.evals.checks.case_functions import load_case_functions
-from tui_agent.evals.checks.workspace_checks import Checker, CheckResults
+from tui_agent.evals.checks.check_results import CheckResults
+from tui_agent.evals.checks.workspace_checks import Checker
 from tui_agent.evals.runs.failure_attribution import Conduct
 from tui_agent.export.archive.bundle import checkout_commit
 from tui_agent.export.trajectory.trajectory_file import read_session_trace

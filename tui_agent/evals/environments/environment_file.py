@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 from tui_agent.errors import ConfigError
 from tui_agent.evals.environments.timed_call import call_with_limit
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.plugin_host.modules import guard_code
+from tui_agent.plugin_host.plugin_imports import guard_code
 from tui_agent.ports.environment import Environment, ExecSpec
 
 MAX_OUTPUT_BYTES = 200_000
