@@ -16,7 +16,7 @@ from tui_agent.errors import ToolError
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.plugin_api import BaseMiddleware, Fragment, TurnContext, tool
 from tui_agent.plugin_host.loader import LoadedPlugins
-from tui_agent.plugin_host.offers import OfferedHook
+from tui_agent.plugin_host.offers import OfferedListener
 from tui_agent.ports.agent import Action, AskModel
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.middleware import ToolNext
@@ -399,7 +399,7 @@ async def test_a_listener_that_fails_is_named_and_not_called_again(tmp_path: Pat
         called.append(event.payload.kind)
 
     loaded = LoadedPlugins()
-    loaded.hooks += [OfferedHook("mine", "turn.started", broken), OfferedHook("good", "*", fine)]
+    loaded.listeners += [OfferedListener("mine", "turn.started", broken), OfferedListener("good", "*", fine)]
     async with running(tmp_path, [say("Hi."), say("Hi.")]) as bench:
         bench.recorder.listeners = (
             *bench.recorder.listeners,

@@ -21,7 +21,7 @@ from tui_agent.engine.plugins.stop import StopIgnored, stop_in_time
 from tui_agent.engine.plugins.wrappers import GuardedMiddleware
 from tui_agent.errors import PluginError
 from tui_agent.plugin_api import BaseMiddleware, tool
-from tui_agent.plugin_host.offers import OfferedHookFunction
+from tui_agent.plugin_host.offers import OfferedHook
 from tui_agent.ports.middleware import ToolNext
 from tui_agent.ports.tool import ToolContext, ToolResult
 from tui_agent.protocol.commands import Interrupt, SubmitPrompt
@@ -142,7 +142,7 @@ async def test_a_hook_that_catches_cancellations_is_stopped_with_a_reason() -> N
     async def never_ending(facts: object) -> None:
         await go_on_forever()
 
-    reply = await ask_plugin_function(OfferedHookFunction("mine", "before_tool", never_ending), {}, 0.1)
+    reply = await ask_plugin_function(OfferedHook("mine", "before_tool", never_ending), {}, 0.1)
     assert reply.fault.startswith(f"It failed: {IGNORED}")
 
 

@@ -22,7 +22,7 @@ from tui_agent.engine.plugins.loop_watch import watch_event_loop
 from tui_agent.engine.plugins.plugin_tasks import guard_plugin_tasks
 from tui_agent.engine.plugins.stop import stop_in_time
 from tui_agent.errors import PluginError
-from tui_agent.plugin_host.modules import import_from, unload_modules
+from tui_agent.plugin_host.plugin_imports import import_from, unload_modules
 from tui_agent.ports.session import STOP_SIGNAL
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.events.plugin import PluginFailed

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from tests.stubs.memory_blobs import MemoryBlobs
 from tui_agent.folds.session.state_view import ReadFile, SessionStateView
 from tui_agent.plugin_functions import FunctionTool
-from tui_agent.plugin_host.modules import import_from, unload_modules
+from tui_agent.plugin_host.plugin_imports import import_from, unload_modules
 from tui_agent.policy.places.path_places import Guards, Place
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.program import Programs

@@ -72,7 +72,7 @@ class OfferedPolicyTable:
 
 
 @dataclass(frozen=True, slots=True)
-class OfferedHook:
+class OfferedListener:
     """A plugin's function that is called after each stored event of a kind (`*`: every kind)."""
 
     owner: str
@@ -81,7 +81,7 @@ class OfferedHook:
 
 
 @dataclass(frozen=True, slots=True)
-class OfferedHookFunction:
+class OfferedHook:
     """A plugin's function that is called at a hook event, before or after something happens."""
 
     owner: str
@@ -148,8 +148,8 @@ class Offers:
     environments: list[OfferedFactory[Callable[[Path], Environment]]] = field(default_factory=list)
     policy_tables: list[OfferedPolicyTable] = field(default_factory=list)
     languages: list[OfferedLanguage] = field(default_factory=list)
+    listeners: list[OfferedListener] = field(default_factory=list)
     hooks: list[OfferedHook] = field(default_factory=list)
-    asked: list[OfferedHookFunction] = field(default_factory=list)
     commands: list[OfferedSlashCommand] = field(default_factory=list)
     oracles: list[OfferedFactory[Oracle]] = field(default_factory=list)
     verifiers: list[OfferedFactory[Verifier]] = field(default_factory=list)

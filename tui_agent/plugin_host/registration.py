@@ -21,8 +21,8 @@ from tui_agent.plugin_host.offers import (
     AnyTool,
     OfferedFactory,
     OfferedHook,
-    OfferedHookFunction,
     OfferedLanguage,
+    OfferedListener,
     OfferedMiddleware,
     OfferedPolicyTable,
     OfferedSlashCommand,
@@ -187,11 +187,13 @@ class OwnedApi:
             raise PluginError(f"The listener for {event} is `async def`; write it as a plain function.")
         _require_parameters(target, 1, f"{self.plugin} registers for {event}")
         if point is None:
-            self.offers.hooks.append(OfferedHook(self.plugin, event, _require_callable(target, event)))
+            self.offers.listeners.append(
+                OfferedListener(self.plugin, event, _require_callable(target, event))
+            )
         elif not inspect.iscoroutinefunction(target):
             raise PluginError(f"The function that {self.plugin} registers for {event} is not `async def`.")
         else:
-            self.offers.asked.append(OfferedHookFunction(self.plugin, point, target))
+            self.offers.hooks.append(OfferedHook(self.plugin, point, target))
         self.names.append(f"hook:{event}")
 
     def command(

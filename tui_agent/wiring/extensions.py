@@ -35,7 +35,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.mcp.servers import McpServers, ServerOffers
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
-from tui_agent.plugin_host.offers import OfferedHookFunction
+from tui_agent.plugin_host.offers import OfferedHook
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import Hook, HookAnswer, HookFunction, HookReply
 from tui_agent.ports.slash_command import CommandAnswer, SlashCommand
@@ -224,7 +224,7 @@ def build_hooks(
         )
     functions = (
         Hook(offered.event, f"plugin {offered.owner}", "plugin", partial(ask_plugin_function, offered))
-        for offered in loaded.asked
+        for offered in loaded.hooks
     )
     return (*commands, *functions), claude.faults
 
@@ -251,7 +251,7 @@ async def _ask_trusted(
     return await ask(facts, time_limit_s)
 
 
-async def ask_plugin_function(offered: OfferedHookFunction, facts: JsonMap, time_limit_s: float) -> HookReply:
+async def ask_plugin_function(offered: OfferedHook, facts: JsonMap, time_limit_s: float) -> HookReply:
     """Run a plugin's function as a hook."""
     target: Callable[[JsonMap], Awaitable[object]] = offered.target
     try:
@@ -283,7 +283,7 @@ def build_listeners(loaded: LoadedPlugins, report: Callable[[PluginFailed], obje
 
     `report`: called when a listener fails.
     """
-    active = list(loaded.hooks)
+    active = list(loaded.listeners)
     if not active:
         return ()
 

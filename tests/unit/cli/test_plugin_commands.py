@@ -14,8 +14,8 @@ from tui_agent.cli.plugins import trial as plugin_trial
 from tui_agent.cli.plugins.trial import try_panes
 from tui_agent.config.options import SessionOptions
 from tui_agent.plugin_host.load_records import ENDED_THE_PROGRAM
-from tui_agent.plugin_host.modules import files_state
 from tui_agent.plugin_host.plugin_check import check_plugin
+from tui_agent.plugin_host.plugin_imports import files_state
 from tui_agent.testing import PluginSession
 from tui_agent.wiring.plugins import plugin_host
 from tui_agent.wiring.startup_context import load_startup_context

@@ -11,7 +11,7 @@ from tests.unit.plugin_host.test_plugin_loading import NOTHING, failure, write
 from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.load_records import ENDED_THE_PROGRAM, RECORDS_FOLDER, LoadRecords
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
-from tui_agent.plugin_host.modules import files_state
+from tui_agent.plugin_host.plugin_imports import files_state
 from tui_agent.session.engine_crash import describe_crash
 
 CRASH = "import ctypes\nctypes.CDLL(None)._exit(7)\n"

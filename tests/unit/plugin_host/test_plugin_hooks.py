@@ -14,7 +14,7 @@ from tui_agent.wiring.extensions import ask_plugin_function
 def asked(target, limit: float = 5.0):
     api = OwnedApi("mine", None)
     api.hook("before_tool", target)
-    return ask_plugin_function(api.offers.asked[0], {"tool_name": "echo"}, limit)
+    return ask_plugin_function(api.offers.hooks[0], {"tool_name": "echo"}, limit)
 
 
 async def test_its_answer_counts():
@@ -86,4 +86,4 @@ def test_only_an_async_function_can_be_asked():
 def test_an_event_kind_is_listened_to_and_not_asked():
     api = OwnedApi("mine", None)
     api.hook("tool.finished", print)
-    assert len(api.offers.hooks) == 1 and not api.offers.asked
+    assert len(api.offers.listeners) == 1 and not api.offers.hooks

@@ -10,8 +10,8 @@ from tui_agent.errors import PluginError
 from tui_agent.plugin_host.bundled import bundled_folder
 from tui_agent.plugin_host.discover import PluginPlaces, theme_files
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
-from tui_agent.plugin_host.modules import NAMESPACE
 from tui_agent.plugin_host.plugin_check import check_plugin
+from tui_agent.plugin_host.plugin_imports import NAMESPACE
 from tui_agent.plugin_host.side_by_side import THREAD_NAME
 from tui_agent.protocol.events.plugin import PluginLoaded
 

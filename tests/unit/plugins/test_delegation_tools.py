@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.stubs.tool_context import PLUGINS, Bench, tools_of
-from tui_agent.plugin_host.modules import import_from
+from tui_agent.plugin_host.plugin_imports import import_from
 from tui_agent.ports.delegate import DelegateReport, DelegateTask
 from tui_agent.protocol.base import AgentId
 

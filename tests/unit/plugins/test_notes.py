@@ -9,7 +9,7 @@ import pytest
 from tests.engine.harness import call, running, say
 from tests.stubs.tool_context import PLUGINS, Bench, Collecting, text
 from tui_agent.errors import ToolError
-from tui_agent.plugin_host.modules import import_from, unload_modules
+from tui_agent.plugin_host.plugin_imports import import_from, unload_modules
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
 from tui_agent.protocol.effects import InternalEffect, WriteEffect

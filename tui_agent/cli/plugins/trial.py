@@ -29,7 +29,6 @@ from tui_agent.mcp.server_runner import OFF
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.plugin_host.bundled import golden_log
 from tui_agent.plugin_host.discover import FOLDS, MANIFEST, FoundPlugin, plugin_at, plugin_theme_files
-from tui_agent.plugin_host.modules import unload_modules
 from tui_agent.plugin_host.offers import OfferedTool
 from tui_agent.plugin_host.panes.pane_client import PaneClient
 from tui_agent.plugin_host.panes.pane_folds import FoldCursor, FoldWatch, draw_pane, load_panes
@@ -42,6 +41,7 @@ from tui_agent.plugin_host.panes.pane_messages import (
     PaneRequest,
 )
 from tui_agent.plugin_host.plugin_check import CheckReport
+from tui_agent.plugin_host.plugin_imports import unload_modules
 from tui_agent.plugin_host.side_by_side import TimeLimitReached, run_side_by_side
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.unicode_text import format_count

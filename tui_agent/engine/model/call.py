@@ -10,7 +10,7 @@ from tui_agent.engine.plugins.stop import stop_though_shielded
 from tui_agent.errors import PluginError
 from tui_agent.models.assembler import Assembler
 from tui_agent.models.pricing import cost
-from tui_agent.plugin_host.modules import plugin_of
+from tui_agent.plugin_host.plugin_imports import plugin_of
 from tui_agent.ports.model import ModelClient, ModelFault, ModelReply, ModelRequest
 from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.events.model import (

@@ -15,7 +15,7 @@ from types import FrameType
 
 from tui_agent.engine.plugins.guard import EventLoopBlocked, is_guarded
 from tui_agent.errors import PluginError
-from tui_agent.plugin_host.modules import plugin_of
+from tui_agent.plugin_host.plugin_imports import plugin_of
 from tui_agent.ports.session import STOP_SIGNAL
 
 BLOCK_LIMIT_S = 10.0

@@ -15,7 +15,7 @@ from tui_agent.engine.plugins.guard import EventLoopBlocked, guard_task
 from tui_agent.engine.plugins.stop import MIN_STOPS, STOP_GRACE_S, StopIgnored, stop_in_time
 from tui_agent.errors import PluginError, StoreError
 from tui_agent.plugin_host.error_text import error_line
-from tui_agent.plugin_host.modules import plugin_of
+from tui_agent.plugin_host.plugin_imports import plugin_of
 from tui_agent.protocol.events.plugin import PluginFailed
 
 
