@@ -11,7 +11,7 @@ from tui_agent.protocol.commands import Steer, SubmitPrompt
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.mentions import REFUSED_MENTIONS, Mention
 from tui_agent.tui.prompt.attachments import PastedSpans
-from tui_agent.tui.prompt.completion_files import Symbol
+from tui_agent.tui.prompt.completion_symbols import Symbol
 from tui_agent.tui.prompt.prompt import Prompt
 from tui_agent.tui.prompt.symbol_search import search_git, search_index
 

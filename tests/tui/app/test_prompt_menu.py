@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.tui.app.driving import golden, open_app
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.events.session import WorkspaceMoved
-from tui_agent.tui.prompt.completion_files import Symbol
+from tui_agent.tui.prompt.completion_symbols import Symbol
 
 
 async def test_the_slash_menu_narrows_and_tab_completes() -> None:

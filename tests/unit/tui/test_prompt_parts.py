@@ -21,7 +21,8 @@ from tui_agent.tui.prompt.completion import (
     match,
     token_at,
 )
-from tui_agent.tui.prompt.completion_files import PathIndex, Symbol, list_files
+from tui_agent.tui.prompt.completion_files import PathIndex, list_files
+from tui_agent.tui.prompt.completion_symbols import Symbol
 from tui_agent.tui.prompt.history import History
 from tui_agent.tui.prompt.symbol_search import find_definitions
 

@@ -1,4 +1,4 @@
-"""Passes each pane its views, and writes the status line and the terminal's title.
+"""Updates the screen after a change of the session: the panes, the start page, the status line, the terminal's title.
 
 Invariant: the panes are updated at most once per frame, and a pane repaints only changed rows.
 """
@@ -52,7 +52,7 @@ class PaneUpdater:
         # Each part is guarded on its own, so that an error in one does not stop the others.
         with self._app.batch_update():
             if "state" in changed:
-                guarded("the session's settings", self._host.take_state)
+                guarded("the session's settings", self._show_state)
             if changed & {"state", "files"}:
                 guarded("the changed files", self._compare_with_disk)
             self._update_sheets(changed)
@@ -70,6 +70,12 @@ class PaneUpdater:
                 guarded("the prompt", self._prompt.show)
         for part, update in self._after_frame:
             guarded(part, update)
+
+    def _show_state(self) -> None:
+        """Update the start page, and save the model and the policy that the user chose."""
+        self._host.submitter.under_way = False
+        self._host.start_page.refresh()
+        self._host.choices.update(self._host.state)
 
     def _show_header(self) -> None:
         self._app.header.set_views(self._host.state, self._host.views.meter.view())

@@ -202,12 +202,6 @@ class SessionController:
         plugins = [("--plugin-dir", folder) for folder in options.plugin_dirs]
         return [*words_of([("--cwd", self.work_folder), *plugins]), *(["--no-plugins"] * options.no_plugins)]
 
-    def take_state(self) -> None:
-        """Update the parts of the app that depend on the session's state."""
-        self.submitter.under_way = False
-        self.start_page.refresh()
-        self.choices.update(self.state)
-
     def submit(self, command: Command) -> None:
         """Submit a command to the engine."""
         if self.sessions.must_reopen:

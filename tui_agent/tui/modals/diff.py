@@ -18,9 +18,9 @@ from tui_agent.protocol.events.session import RevertedHunk
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.app_context import AppContext, DiskChange
 from tui_agent.tui.keys_and_commands import KeyHint
-from tui_agent.tui.modals.block_rows import hunk_strips
 from tui_agent.tui.modals.change_selection import ChangeSelection, Stop
 from tui_agent.tui.modals.confirm import Confirm
+from tui_agent.tui.modals.diff_strips import hunk_strips
 from tui_agent.tui.modals.viewer import Viewer, warn_newest_only
 from tui_agent.tui.text import as_sentence, clean_line, fit_path
 from tui_agent.tui.theme.theme import Role

@@ -31,7 +31,6 @@ _CUT: Final = " … [cut: "
 # The possessive quantifiers (`++`) keep the time linear in the length of the text, which can be hostile.
 _SIGN = re.compile(r"(<(?:U\+[0-9A-F]{4,6}|tab|(?:\d+ )?blanks?|\d+ line breaks)>)")
 _END = re.compile(r"(?<! ) ++$")
-_EDIT_END = re.compile(r"(?m)(?<=[^ \n]) ++$")
 _MANY_BREAKS = re.compile(rf"(\n{{{MAX_BREAKS + 1},}}+)")
 
 
@@ -79,19 +78,15 @@ def exact_lines(text: str, room: int) -> list[ScriptLine]:
 
 def _count_blanks(line: str, limit: int) -> str:
     inner, indent = min(MAX_INNER_BLANKS, limit), min(MAX_INDENT, limit)
-    line = _END.sub(_blanks_sign, line)
-    line = re.sub(rf"(?<=[^ ]) {{{inner + 1},}}+", _blanks_sign, line)
-    return re.sub(rf"^ {{{indent + 1},}}+", _blanks_sign, line)
+    line = _END.sub(blanks_sign, line)
+    line = re.sub(rf"(?<=[^ ]) {{{inner + 1},}}+", blanks_sign, line)
+    return re.sub(rf"^ {{{indent + 1},}}+", blanks_sign, line)
 
 
-def _blanks_sign(blanks: re.Match[str]) -> str:
+def blanks_sign(blanks: re.Match[str]) -> str:
+    """Return the sign for a run of blanks, such as `<3 blanks>`."""
     count = len(blanks[0])
     return "<blank>" if count == 1 else f"<{count} blanks>"
-
-
-def mark_trailing_blanks(diff: str) -> str:
-    """Replace the blanks at the ends of a unified diff's lines by signs such as `<blank>`."""
-    return _EDIT_END.sub(_blanks_sign, diff)
 
 
 def wrap_exactly(line: str, room: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""The workspace's files and symbols (names of functions, classes and so on) for `@` completion.
+"""The workspace's files for `@` completion.
 
 Invariant: files that git ignores are not offered.
 """
@@ -7,13 +7,11 @@ import os
 import re
 import time
 from bisect import bisect_right
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import nsmallest
 from itertools import accumulate
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
-
-from textual.timer import Timer
+from typing import Final
 
 from tui_agent.config.project.generated_folders import GENERATED_FOLDERS, REPOSITORY_FOLDERS
 from tui_agent.config.project.git_query import list_own_files
@@ -158,56 +156,3 @@ class FileIndex:
         if listed != self.paths.files:
             self.paths = PathIndex(listed)
         self._listed_at = time.monotonic()
-
-
-PAUSE_S: Final = 0.15
-"""Pause in typing before symbols are searched, in seconds."""
-SYMBOLS_FRESH_S: Final = 10.0
-"""Time after which the same query is searched again, in seconds."""
-_NAME: Final = re.compile(r"[A-Za-z_]\w{2,63}")
-
-
-class Symbol(NamedTuple):
-    """A name defined in the workspace, and the place of its definition."""
-
-    name: str
-    path: str
-    line: int
-
-
-FindSymbols: TypeAlias = Callable[[Path, str], Awaitable[Sequence[Symbol]]]
-"""Function that takes a folder and a query. It returns the folder's symbols whose name contains the query."""
-
-
-class Symbols:
-    """The query and the result of the last search for symbols."""
-
-    def __init__(self) -> None:
-        self.timer: Timer | None = None
-        self._query = ""
-        self._symbols: Sequence[Symbol] = ()
-        self._searched_at = float("-inf")
-
-    def find(self, query: str) -> Sequence[Symbol]:
-        """Return the symbols from the last search whose names contain `query`, ignoring case.
-
-        Return an empty tuple if `query` does not begin with the last search's query.
-        """
-        if not self._query or not query.lower().startswith(self._query.lower()):
-            return ()
-        return [symbol for symbol in self._symbols if query.lower() in symbol.name.lower()]
-
-    def needs_search(self, query: str) -> bool:
-        """Cancel any scheduled search, and return True if `query` needs a new search."""
-        if self.timer is not None:
-            self.timer.stop()
-        is_known = query == self._query and time.monotonic() - self._searched_at < SYMBOLS_FRESH_S
-        return can_be_symbol(query) and not is_known
-
-    def store_result(self, query: str, symbols: Sequence[Symbol]) -> None:
-        self._query, self._symbols, self._searched_at = query, symbols, time.monotonic()
-
-
-def can_be_symbol(query: str) -> bool:
-    """Return True if the query can be part of a symbol's name."""
-    return _NAME.fullmatch(query) is not None

@@ -31,7 +31,8 @@ from tui_agent.tui.prompt.completion import (
     resource_candidates,
     token_at,
 )
-from tui_agent.tui.prompt.completion_files import PAUSE_S, FileIndex, FindSymbols, Symbol, Symbols
+from tui_agent.tui.prompt.completion_files import FileIndex
+from tui_agent.tui.prompt.completion_symbols import PAUSE_S, FindSymbols, Symbol, Symbols
 from tui_agent.tui.prompt.editor import Editor
 from tui_agent.tui.prompt.menu import Menu
 from tui_agent.tui.prompt.queue import QueueRows

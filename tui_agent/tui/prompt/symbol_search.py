@@ -12,7 +12,7 @@ from typing import Final
 from tui_agent.config.path_kind import is_test
 from tui_agent.config.project.git_query import query_git
 from tui_agent.tui.cli_client import Ask, json_rows, number_of, text_of
-from tui_agent.tui.prompt.completion_files import FindSymbols, Symbol, can_be_symbol
+from tui_agent.tui.prompt.completion_symbols import FindSymbols, Symbol, can_be_symbol
 
 MAX_SYMBOLS: Final = 20
 _KEYWORDS: Final = "def|class|function|func|fn|struct|enum|trait|interface|type|module|const|record"

@@ -19,7 +19,7 @@ from tui_agent.folds.comparison.side import Side
 from tui_agent.folds.trace.timeline import Timeline
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import non_json_text, read_rows
-from tui_agent.tui.modals.block_rows import diff_strips
+from tui_agent.tui.modals.diff_strips import diff_strips
 from tui_agent.tui.modals.export_form import export_to_chosen_place
 from tui_agent.tui.panes.marks import DENIED, MARKS, mark_symbol
 from tui_agent.tui.panes.notice import Notice

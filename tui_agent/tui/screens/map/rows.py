@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from tui_agent.protocol.settings import RepoMapOptions, SessionSettings
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.modals.block_rows import diff_strips
+from tui_agent.tui.modals.diff_strips import diff_strips
 from tui_agent.tui.screens.map.queries import MapFile, MapLine, MapSymbol
 from tui_agent.tui.text import clean_line, fit, fit_path
 from tui_agent.tui.theme.theme import Looks

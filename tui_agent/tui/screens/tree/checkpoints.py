@@ -15,7 +15,7 @@ from tui_agent.folds.text.line_diff import FileCounts, LineDiff
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import read_rows
-from tui_agent.tui.modals.block_rows import diff_strips
+from tui_agent.tui.modals.diff_strips import diff_strips
 from tui_agent.tui.screens.list_page import Page
 from tui_agent.tui.text import as_sentence, clean_line, fit
 from tui_agent.tui.widgets.facts import Facts

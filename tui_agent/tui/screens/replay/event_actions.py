@@ -1,4 +1,4 @@
-"""The actions of a replay: fork, revert, copy, export, and sheets of files, todos, jobs and messages at an event.
+"""The actions at the shown event of a replay: fork, revert, copy, export, sheets of files, todos, jobs and messages.
 
 Invariant: the screen shows only actions that are available in a replay.
 """
@@ -40,8 +40,8 @@ MIN_WIDTH_FOR_LONG_WORDS = 140
 MAX_JOB_LINES = 8
 
 
-class ReplayActions(MomentScreen):
-    """The replay screen with its actions; the subclass `ReplayScreen` adds the keys that move through the session."""
+class EventActions(MomentScreen):
+    """The replay screen with its actions; subclasses add the search and the keys that move."""
 
     def offered_actions(self) -> list[Action]:
         """Return the replay's available actions with their footer labels."""
