@@ -17,6 +17,7 @@ from anyio.abc import TaskGroup
 
 from tui_agent.acp.updates import Update, UpdateTranslator, command_update
 from tui_agent.acp.user_requests import (
+    asking_call,
     chosen_option,
     permission_call,
     permission_decision,
@@ -224,7 +225,7 @@ class EditorSession:
 
     async def _ask_question(self, question: QuestionAsked, event: Envelope) -> None:
         text = await self._read_text(question.text)
-        call_id = self._translator.asking_call(event.agent, question.question_id)
+        call_id = asking_call(event.agent, self._state.view().open_calls) or question.question_id
         chosen = await self._ask(question_call(question, text, call_id), question_options(question))
         self._session.submit(question_answer(question, chosen))
 

@@ -116,12 +116,7 @@ class UpdateTranslator:
         """Maps (request id, kind of part) to the number of characters of the answer sent so far."""
         self._output: dict[CallId, str] = {}
         self._meter = ContextMeter()
-        self._running: dict[AgentId, CallId] = {}
         self._delegates: set[AgentId] = set()
-
-    def asking_call(self, agent: AgentId, default: str) -> str:
-        """Return the id of the tool call that `agent` started last, or `default` if there is none."""
-        return self._running.get(agent, default)
 
     async def translate(self, event: Envelope, state: SessionState, *, replayed: bool) -> list[Update]:
         """Return the updates for an event; `state` is the session's state after the event.
@@ -193,7 +188,6 @@ class UpdateTranslator:
             case ToolCalled() as call:
                 return [self._call_start(event.agent, call)]
             case ToolStarted(call_id=call_id):
-                self._running[event.agent] = call_id
                 return [acp.update_tool_call(call_id, status="in_progress")]
             case ToolProgress(call_id=call_id, text=text):
                 shown = (self._output.get(call_id, "") + text)[-MAX_OUTPUT_CHARS:]
@@ -201,8 +195,6 @@ class UpdateTranslator:
                 return [acp.update_tool_call(call_id, content=[text_content(shown)])]
             case ToolFinished() as end:
                 self._output.pop(end.call_id, None)
-                if self._running.get(event.agent) == end.call_id:
-                    del self._running[event.agent]
                 content = await self.contents(end.display) or await self._result_contents(end.content)
                 status: ToolCallStatus = "completed" if end.status == "ok" else "failed"
                 return [acp.update_tool_call(end.call_id, status=status, content=content)]

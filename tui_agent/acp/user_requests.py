@@ -3,12 +3,15 @@
 Invariant: a call is allowed only if the user chose one of its options.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from acp.schema import AllowedOutcome, PermissionOption, RequestPermissionResponse, ToolCallUpdate
 
 from tui_agent.acp.updates import UpdateTranslator, text_content
+from tui_agent.folds.session.state_view import OpenCall
 from tui_agent.folds.text.labels import always_label
+from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.commands import AnswerQuestion, DecidePermission
 from tui_agent.protocol.events.policy import OPENS_FILES, PermissionRequested, Reach
 from tui_agent.protocol.events.turn import QuestionAsked
@@ -87,6 +90,12 @@ def question_options(question: QuestionAsked) -> list[PermissionOption]:
         *options,
         PermissionOption(option_id=LATER, name="Answer in the next message", kind="reject_once"),
     ]
+
+
+def asking_call(agent: AgentId, open_calls: Iterable[OpenCall]) -> str:
+    """Return the id of the tool call in which an agent asks a question. Empty if no call of the agent runs."""
+    running = [call.call_id for call in open_calls if call.agent == agent and call.started]
+    return running[-1] if running else ""
 
 
 def question_call(question: QuestionAsked, text: str, call_id: str) -> ToolCallUpdate:

@@ -26,8 +26,9 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.mcp.content.elicitation import Elicitation
 from tui_agent.mcp.content.outside_text import MAX_DESCRIPTION_CHARS, clean_line, clean_text, describe_fault
 from tui_agent.mcp.content.prompts import RemotePrompt
+from tui_agent.mcp.content.resource_content import as_resource
 from tui_agent.mcp.content.resources import MAX_RESOURCES, RemoteResources, TemplateSlot, can_be_typed
-from tui_agent.mcp.content.results import as_resource, as_tool_result
+from tui_agent.mcp.content.results import as_tool_result
 from tui_agent.mcp.content.schema_repair import repair_schema
 from tui_agent.mcp.login import UNAUTHORIZED, ServerLogin
 from tui_agent.mcp.offered_tools import CallServices, RemoteTool, digest_tool

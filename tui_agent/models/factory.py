@@ -1,25 +1,26 @@
-"""Resolution of model names and reasoning efforts, and creation of model clients.
+"""Resolution of model names, and creation of model clients.
 
 Invariant: a model or effort that cannot work raises an error before any request.
 """
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tui_agent.config.settings.providers import BUILT_IN_PROFILES, CLIENTS, PROVIDERS, ClientName
+from tui_agent.config.settings.providers import BUILT_IN_PROFILES, CLIENTS, PROVIDERS
 from tui_agent.config.settings.settings import ModelProfile
 from tui_agent.errors import ConfigError
 from tui_agent.models import chat_messages, pricing
 from tui_agent.models.chaos import ChaosClient
+from tui_agent.models.efforts import provider_effort, supported_efforts
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.replay_model import RecordedAnswers, ReplayClient
 from tui_agent.models.routes import Route, Routes, require_name
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import ModelClient
-from tui_agent.protocol.settings import EFFORTS, Effort, ModelInfo
+from tui_agent.protocol.settings import Effort, ModelInfo
 
 if TYPE_CHECKING:
     from tui_agent.models.script_format import Script
@@ -34,8 +35,6 @@ MAX_OUTPUT_WINDOW_DIVISOR = 4
 REPLAY_WINDOW = 200_000
 NO_MODEL = "none"
 """Name of the profile and provider in a session without a model."""
-NEAREST_EFFORTS: Mapping[Effort, Effort] = {"minimal": "low", "xhigh": "high"}
-"""Maps an effort to its replacement for models that lack the effort."""
 _FILE_PREFIXES = ("scripted:", "chaos:")
 """Prefixes of model names that end with a file path. Such a name may contain any characters."""
 _MODULES = {
@@ -316,43 +315,3 @@ def _parse_chaos(name: str) -> tuple[int, str]:
     if not seed.lstrip("-").isdigit() or not inner:
         raise ConfigError(f"'{name}' is not a valid chaos model.", hint="Example: chaos:7:demo")
     return int(seed), inner
-
-
-def supported_efforts(client: ClientName, model: str, vendor: str) -> tuple[Effort, ...]:
-    """Return the reasoning efforts that a model accepts without conversion.
-
-    `vendor`: litellm's name of the provider.
-    """
-    if client == "openai-responses":
-        return tuple(effort for effort in EFFORTS if effort != "minimal")
-    known = pricing.facts(model, vendor)
-    if client != "litellm" or (known.known and not known.reasoning):
-        return ()
-    return tuple(
-        effort
-        for effort in EFFORTS
-        if effort not in NEAREST_EFFORTS
-        or pricing.supports(model, vendor, f"{effort}_reasoning_effort") is True
-    )
-
-
-def provider_effort(
-    client: ClientName, model: str, supported: Sequence[Effort], effort: Effort | None
-) -> Effort | None:
-    """Return the reasoning effort to send to a provider, or None to send no effort.
-
-    Raise `ConfigError` if the model supports no effort.
-    """
-    if effort is None or (effort == "none" and client != "openai-responses"):
-        return None
-    if supported:
-        return effort if effort in supported else NEAREST_EFFORTS[effort]
-    if client == "openai-chat":
-        raise ConfigError(
-            f"The provider openai-chat cannot send a reasoning effort ('{effort}') to {model}.",
-            hint="Remove the reasoning effort, or use the provider openai-responses or litellm.",
-        )
-    raise ConfigError(
-        f"The model {model} does not support a reasoning effort ('{effort}').",
-        hint="Remove the reasoning effort.",
-    )

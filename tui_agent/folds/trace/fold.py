@@ -3,6 +3,8 @@
 Invariant: the time of `apply` is proportional to the depth of the tree.
 """
 
+from collections import Counter
+
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.text.labels import TOOL_END_LABELS, TURN_END_LABELS
 from tui_agent.folds.trace.span_tree import Node, SpanTree
@@ -181,8 +183,8 @@ def _on_iteration_started(fold: Trace, ev: Envelope, payload: IterationStarted) 
 def _on_iteration_finished(fold: Trace, ev: Envelope, payload: IterationFinished) -> None:
     node = fold.iterations.pop(ev.agent, None)
     if node is not None:
-        node.outcome = fold.tree.describe_calls(node) or ("answer" if payload.action != "none" else "")
-        fold.tree.end(node, ev, fold.tree.iteration_end_state(node), payload.duration_ms)
+        node.outcome = _describe_calls(node) or ("answer" if payload.action != "none" else "")
+        fold.tree.end(node, ev, _iteration_end_state(node), payload.duration_ms)
 
 
 @_HANDLERS.on(ContextPacked)
@@ -320,7 +322,7 @@ def _on_agent_finished(fold: Trace, ev: Envelope, payload: AgentFinished) -> Non
     if node is None:
         return
     fold.tree.end_below(node, ev)
-    node.outcome = fold.tree.describe_calls(node)
+    node.outcome = _describe_calls(node)
     state: SpanState = "interrupted" if payload.reason == "interrupted" else "failed"
     fold.tree.end(node, ev, "done" if payload.success else state)
 
@@ -333,3 +335,24 @@ def _on_context_compacted(fold: Trace, ev: Envelope, payload: ContextCompacted) 
         f"{turns}, {format_tokens(payload.before_tokens)} to {format_tokens(payload.after_tokens)} tokens"
     )
     fold.tree.end(node, ev, "done")
+
+
+def _describe_calls(node: Node) -> str:
+    """Describe the calls directly below a span, e.g. `3 reads`, or `2 calls` for calls of different kinds."""
+    calls = (child for child in node.children if child.kind in ("tool", "subtask"))
+    verbs = Counter(child.verb if child.kind == "tool" else "subtask" for child in calls)
+    count = verbs.total()
+    noun = "tool call" if node.kind == "subtask" else "call"
+    verb = next(iter(verbs)) if len(verbs) == 1 and node.kind != "subtask" else noun
+    if verb.endswith("s"):  # already a plural: `todos`
+        return verb if count == 1 else format_count(count, noun)
+    ending = "" if count == 1 else "es" if verb.endswith(("ch", "sh")) else "s"
+    return f"{count} {verb}{ending}" if count else ""
+
+
+def _iteration_end_state(node: Node) -> SpanState:
+    """Return the state of an iteration's failed or interrupted model call. If there is none, return `done`."""
+    for child in node.children:
+        if child.kind == "model" and child.state in ("failed", "interrupted"):
+            return child.state
+    return "done"

@@ -4,7 +4,6 @@ Invariant: a node comes after its parent, and its totals include the totals of i
 """
 
 import copy
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
@@ -20,7 +19,6 @@ from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelFailed, ModelResponded
 from tui_agent.protocol.parts import Usage
-from tui_agent.protocol.unicode_text import format_count
 
 GROUPS: frozenset[SpanKind] = frozenset(("turn", "iteration"))
 _USAGE_FIELDS = {
@@ -197,27 +195,6 @@ class SpanTree:
             if above.parent is None:
                 return
             above = above.parent
-
-    @staticmethod
-    def describe_calls(node: Node) -> str:
-        """Describe the calls directly below a span, e.g. `3 reads`, or `2 calls` for calls of different kinds."""
-        calls = (child for child in node.children if child.kind in ("tool", "subtask"))
-        verbs = Counter(child.verb if child.kind == "tool" else "subtask" for child in calls)
-        count = verbs.total()
-        noun = "tool call" if node.kind == "subtask" else "call"
-        verb = next(iter(verbs)) if len(verbs) == 1 and node.kind != "subtask" else noun
-        if verb.endswith("s"):  # already a plural: `todos`
-            return verb if count == 1 else format_count(count, noun)
-        ending = "" if count == 1 else "es" if verb.endswith(("ch", "sh")) else "s"
-        return f"{count} {verb}{ending}" if count else ""
-
-    @staticmethod
-    def iteration_end_state(node: Node) -> SpanState:
-        """Return the state of an iteration's failed or interrupted model call. If there is none, return `done`."""
-        for child in node.children:
-            if child.kind == "model" and child.state in ("failed", "interrupted"):
-                return child.state
-        return "done"
 
     def copy(self, referenced: Iterable[Node]) -> "tuple[SpanTree, dict[int, Node]]":
         """Return a copy of the tree, and a `dict` that maps an index to the copied node.

@@ -14,6 +14,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.bash.tree_check import parse_tree
 from tui_agent.policy.catalog.catalog_schema import Effect
 from tui_agent.policy.decision.command_rules import Words, allows, judgements_against, words_of
+from tui_agent.policy.decision.effect_wording import words_for
 from tui_agent.policy.decision.escalations import escalate
 from tui_agent.policy.decision.file_judge import RESTORABLE, FileJudge, is_single_deletion
 from tui_agent.policy.decision.judgement import Judgement
@@ -28,7 +29,6 @@ from tui_agent.policy.decision.unconfined_commands import (
     may_run_other_code,
     written_scripts,
 )
-from tui_agent.policy.decision.word_lists import words_for
 from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, FileUse, LineReport
 from tui_agent.policy.places.path_places import place
 from tui_agent.policy.rules.grammar import Rule, begins_with, fits_words

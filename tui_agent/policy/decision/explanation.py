@@ -10,10 +10,10 @@ from itertools import accumulate, filterfalse
 
 from tui_agent.policy.catalog.catalog_schema import Effect
 from tui_agent.policy.decision import classes
+from tui_agent.policy.decision.effect_wording import words_for
 from tui_agent.policy.decision.escalations import is_workspace_program, runs_configured_programs
 from tui_agent.policy.decision.judgement import Judgement, strongest_judgement
 from tui_agent.policy.decision.line_uses import Lines, from_workspace
-from tui_agent.policy.decision.word_lists import words_for
 from tui_agent.policy.interpreter.command_report import (
     Certainty,
     CommandReport,

@@ -12,10 +12,10 @@ from tui_agent.errors import ConfigError
 from tui_agent.policy.catalog.catalog_schema import Effect
 from tui_agent.policy.decision.command_judge import command_line, is_ordinary, starters
 from tui_agent.policy.decision.command_rules import Words, words_of
+from tui_agent.policy.decision.effect_wording import words_for
 from tui_agent.policy.decision.file_judge import READS_OUTSIDE
 from tui_agent.policy.decision.judgement import Judgement
 from tui_agent.policy.decision.line_uses import Lines, literal_path
-from tui_agent.policy.decision.word_lists import words_for
 from tui_agent.policy.interpreter.command_report import CommandReport, LineReport
 from tui_agent.policy.places.path_places import place
 from tui_agent.policy.rules.grammar import bound_name, parse_rule, server_pattern

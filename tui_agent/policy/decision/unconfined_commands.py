@@ -11,10 +11,11 @@ from tui_agent.policy.bash.loose_reading import loose_commands
 from tui_agent.policy.catalog.catalog_schema import Effect
 from tui_agent.policy.decision.classes import runs_anything
 from tui_agent.policy.decision.command_rules import words_of
+from tui_agent.policy.decision.effect_wording import effect_words
 from tui_agent.policy.decision.escalations import runs_git
 from tui_agent.policy.decision.line_uses import Lines, file_uses
 from tui_agent.policy.decision.profiles import BEYOND_SANDBOX
-from tui_agent.policy.decision.word_lists import effect_words, name_patterns, word_list, word_search
+from tui_agent.policy.decision.word_lists import name_patterns, word_list, word_search
 from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, LineReport
 from tui_agent.policy.places.path_places import place
 from tui_agent.ports.policy import PolicyFacts
