@@ -66,6 +66,7 @@ def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
     changes = dict(summary) if isinstance(summary, dict) else {}
     if change.author != "human" or path in changes:
         original = changes.pop(path, (change.disk_sha256_before or "")[:DIGEST_CHARS])
+        # A file with its original content again is no longer a change.
         if original != (change.disk_sha256_after or "")[:DIGEST_CHARS]:
             changes[path] = original
         updated["patch_summary"] = dict(list(changes.items())[-MAX_CHANGED_FILES:])

@@ -138,6 +138,7 @@ def _on_permission_decided(draft: Draft, ev: Envelope, payload: PermissionDecide
     elif entry.state == "waiting":
         started_at = entry.started_at
         state: ToolState = "queued" if started_at is None else "running"
+        # The time in which the user was asked does not count as running time.
         if started_at is not None and entry.asked_at is not None and not by_delegate:
             started_at += max(0.0, ev.time - entry.asked_at)
         draft.replace_entry(index, replace(entry, state=state, started_at=started_at))

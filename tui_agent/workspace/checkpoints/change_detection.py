@@ -302,11 +302,11 @@ def examine_candidates(
 def unsaveable_reason(shadow: CheckpointStore, path: str, nested: dict[str, bool], *, tracked: bool) -> str:
     """Return the reason why a path must not be in a checkpoint, or an empty string."""
     parts = path.split("/")
-    if path.endswith("/"):
+    if path.endswith("/"):  # git lists a repository in the work tree in this way, without its files
         return "Repositories in the workspace are not saved"
     if "" in parts or "." in parts or ".." in parts or "\0" in path:
         return "Paths outside the workspace are not saved"
-    if any(part.lower() == ".git" for part in parts):
+    if any(part.lower() == ".git" for part in parts):  # some file systems ignore upper and lower case
         return "Git's own files are not saved"
     if path.startswith(STAGING_PREFIX) or (
         shadow.session_folder and f"{path}/".startswith(f"{shadow.session_folder}/")

@@ -57,6 +57,7 @@ def _listed_name(folder: str, name: str, names: NameLookup) -> str | None:
         names.identity(f"{folder}/{other}") == identity for other in spellings
     ):
         return name
+    # The folder is read only if another spelling leads to the same file, because large folders are slow to read.
     same_inode: list[str] = []
     for count, (listed, number) in enumerate(names.list_names(folder or "/")):
         if listed == name or count >= MAX_LISTED:

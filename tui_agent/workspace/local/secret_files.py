@@ -156,6 +156,7 @@ class SecretFiles:
 
     def _secret_names(self) -> Iterator[tuple[str, bool]]:
         """Yield (name, True if the file is a link) for each possible secret file."""
+        # Folders near the top come first, and the insides of repositories last, in case the limit is reached.
         pending, later, current = deque([""]), deque[str](), dict[str, _Folder]()
         self._current = current
         while (pending or later) and len(current) < MAX_FOLDERS:
@@ -207,7 +208,7 @@ class SecretFiles:
                     files.append(name)
                     links += [name] if entry.is_symlink() else []
             elif is_workspace and self._secret(f"{base}{name}/"):
-                files.append(f"{name}/")
+                files.append(f"{name}/")  # hidden as a whole, so it is not searched
             elif name not in SKIPPED_FOLDERS:
                 folders.append(name)
         return _Folder(

@@ -417,6 +417,7 @@ def guard_arguments(mounts: Mounts, cover_files: Sequence[str], opened: Sequence
 
     Raise `OSError` if a path is missing, is a link, or is below a link.
     """
+    # Paths below a covered folder are left out: the command cannot reach them.
     covers = [folder for folder in (*mounts.hidden, *mounts.masked) if folder.endswith("/")]
     hidden = {folder.rstrip("/") for folder in mounts.hidden}
     masked = {folder.rstrip("/") for folder in mounts.masked} | hidden

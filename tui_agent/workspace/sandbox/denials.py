@@ -203,6 +203,7 @@ def _read_variable_names(file: SecretFile) -> set[str]:
 
 
 def _explain_line(line: str, bounds: Bounds, network: bool) -> str:
+    # The most certain explanations come first. A denied access, for example, can have many other causes.
     outside = _find_outside_paths(line, bounds)
     if _READ_ONLY.search(line) or _BUSY.search(line):
         protected = [name for name in bounds.read_only if contains_name(line, name)]

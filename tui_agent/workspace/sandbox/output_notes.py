@@ -51,6 +51,7 @@ def find_output_notes(
     """
     text = output[:_MAX_OUTPUT_CHARS].decode("utf-8", "replace")
     names = [Path(path).name for path in placeholders]
+    # A name such as `.bashrc` is unmistakable. Other names must be alone in a line, because they can also be words.
     phantoms = sorted(
         name
         for name in _find_listed(text, names)
