@@ -132,8 +132,8 @@ async def attribute_changes(
         if record.change.author != "human" and path in files and matches_recorded(record.change, files[path])
     }
     others = [path for path in changes.paths if path not in as_recorded]
-    # If no call can have made the other changes, somebody else changed the session's files again. Otherwise, only
-    # changes after the end of the last call are certainly somebody else's.
+    # If no call can have made the other changes, somebody else may have changed the session's files again. Otherwise,
+    # only changes after the end of the last call may be somebody else's.
     doubtful: frozenset[str] = frozenset()
     if others and not missed.any_path:
         doubtful = frozenset(others).intersection(by_session)
