@@ -20,6 +20,7 @@ from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.engine.turns.engine_agents import ModelAgent
 from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.policy.decision.policy import RulePolicy
+from tui_agent.policy.places.path_places import may_hold_secrets
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.checkpoint import Checkpoints
 from tui_agent.ports.delegate import DelegationRules
@@ -347,7 +348,8 @@ async def running(
     """Serve an engine until the block ends. The options are those of `EngineSetup`."""
     setup = EngineSetup(**options)
     clock = setup.clock or QuickClock()
-    log = _log(SessionStore(tmp_path / "sessions", clock, Redactor(), ops=setup.ops), setup.session)
+    redactor = Redactor(is_secret_file=may_hold_secrets)
+    log = _log(SessionStore(tmp_path / "sessions", clock, redactor, ops=setup.ops), setup.session)
     history, past = log.read(), UnfinishedHistory()
     bench: list[Bench] = []
     recorder = Recorder(log, past.track(history), (lambda event: bench[0].seen(event),))

@@ -19,7 +19,7 @@ class MemoryBlobs:
         self.kept[digest] = data
         return digest
 
-    def put_file(self, data: bytes) -> StoredFile:
+    def put_file(self, path: str, data: bytes) -> StoredFile:
         blob = self.put_bytes(data)
         return StoredFile(blob, blob)
 

@@ -4,7 +4,7 @@ Invariant: every string has passed the redactor and has no control characters ex
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tui_agent.errors import BlobNotFound
@@ -12,6 +12,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.comparison.net_changes import NetFileChange, compare_contents, diff_contents
 from tui_agent.folds.session.changed_files import FilesChanged, FilesChangedView
 from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.text.redaction_placeholders import SECRET_FILE_CONTENT
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.folds.transcript.entries import Entry, UserEntry
 from tui_agent.folds.transcript.fold import Transcript
@@ -140,7 +141,7 @@ class Texts:
 
     def build_change(self, event: Envelope, change: FileChanged) -> ExportedChange:
         """Return a file change with its diff. If there is no diff, a note says why."""
-        diff, note = diff_contents(change, self._blobs.find, self.clean_text)
+        diff, note = diff_contents(change, self._find_content(change.path), self.clean_text)
         if diff is None:
             note += f", {format_bytes(change.before_size)} to {format_bytes(change.after_size)}"
         return ExportedChange(
@@ -159,7 +160,16 @@ class Texts:
 
     def net_changes(self, view: FilesChangedView) -> tuple[NetFileChange, ...]:
         """Return the net change of each file that the session changed, as `/diff` shows it."""
-        return tuple(compare_contents(file, self._blobs.find, self.clean_text) for file in view.files)
+        return tuple(
+            compare_contents(file, self._find_content(file.path), self.clean_text) for file in view.files
+        )
+
+    def _find_content(self, path: str) -> Callable[[str], bytes | None]:
+        """Return the function that finds a version of this file by its digest."""
+        # Older versions of this program stored the content of files with secrets.
+        if self._redactor.is_secret_file(path):
+            return lambda digest: SECRET_FILE_CONTENT
+        return self._blobs.find
 
 
 def strip_controls(text: str) -> str:

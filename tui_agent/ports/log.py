@@ -130,8 +130,11 @@ class Blobs(BlobReader, Protocol):
         """Store bytes unchanged and return their hex SHA-256. The caller must redact text first."""
         ...
 
-    def put_file(self, data: bytes) -> StoredFile:
-        """Store a file's content with secrets redacted."""
+    def put_file(self, path: str, data: bytes) -> StoredFile:
+        """Store a file's content with secrets redacted. For a file that may hold secrets, store a placeholder instead.
+
+        `path`: relative to the workspace.
+        """
         ...
 
     def put_text(self, text: str) -> LongText:

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from tui_agent.errors import BlobNotFound, StoreError, StoreFull
-from tui_agent.folds.text.redaction_placeholders import list_placeholder_lines
+from tui_agent.folds.text.redaction_placeholders import SECRET_FILE_CONTENT, list_placeholder_lines
 from tui_agent.ports.log import StoredFile
 from tui_agent.protocol.base import BlobText, JsonMap, LongText
 from tui_agent.store.file_ops import FileOps, advice_for, make_folder, sync_path, write_file
@@ -72,8 +72,13 @@ class BlobStore:
                 self._unsynced.add(digest)
         return digest
 
-    def put_file(self, data: bytes) -> StoredFile:
-        """Store a file's content with its secrets removed. Raise `StoreFull` if the disk is full or failing."""
+    def put_file(self, path: str, data: bytes) -> StoredFile:
+        """Store a file's content with its secrets removed. Raise `StoreFull` if the disk is full or failing.
+
+        If the file may hold secrets by its `path`, store `SECRET_FILE_CONTENT` instead.
+        """
+        if self._redactor is not None and self._redactor.is_secret_file(path):
+            return StoredFile(self.put_bytes(SECRET_FILE_CONTENT), hashlib.sha256(data).hexdigest())
         redacted = data if self._redactor is None else self._redactor.redact_content(data)
         blob = self.put_bytes(redacted)
         hidden = {} if self._redactor is None or redacted is data else self._redactor.hidden_values(data)

@@ -16,6 +16,7 @@ from tui_agent.config.settings.layers import load_config, merge_environment
 from tui_agent.config.settings.settings import Config
 from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.policy.places.path_places import may_hold_secrets
 from tui_agent.ports.clock import Clock, Ids
 from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.protocol.base import is_session_id
@@ -81,7 +82,7 @@ def _load(
     keys = Keys({**variables, **dict(options.typed_keys)}, config.paths.secrets)
     clock = clock or SystemClock()
     redaction = redaction_options(options, config, keys)
-    redactor = configured_redactor(redaction)
+    redactor = configured_redactor(redaction, may_hold_secrets)
     store = SessionStore(config.data_dir / "sessions", clock, redactor)
     return StartupContext(options, config, keys, clock, ids or RandomIds(), store, redaction, redactor, load)
 

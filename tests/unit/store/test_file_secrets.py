@@ -105,9 +105,9 @@ async def test_a_write_that_only_changes_a_secret_is_a_change_and_the_agent_know
 
 def test_what_holds_no_secret_is_stored_as_it_is_under_its_own_digest(log: SessionLog) -> None:
     data = b"def key(token): return token\n" * 100
-    stored = log.blobs.put_file(data)
+    stored = log.blobs.put_file("key.py", data)
     assert (stored.blob, stored.sha256, stored.original_sha256) == (sha(data), sha(data), None)
-    assert MemoryBlobs().put_file(data) == stored
+    assert MemoryBlobs().put_file("key.py", data) == stored
 
 
 OTHER = ISSUED.replace("Ab3dEf", "Zy3dEf")

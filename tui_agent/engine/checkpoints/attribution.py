@@ -205,8 +205,8 @@ def file_changed_event(
     `recorded`: the file's newest recorded change since the last checkpoint. The event describes only what changed after
     it. None: everything since the checkpoint.
     """
-    old = None if file.before is None else blobs.put_file(file.before)
-    new = None if file.after is None else blobs.put_file(file.after)
+    old = None if file.before is None else blobs.put_file(file.path, file.before)
+    new = None if file.after is None else blobs.put_file(file.path, file.after)
     sizes = file.before_size, file.after_size
     counts = count_lines(file.before or b"", file.after or b"")
     event = file_changed(file.path, (old, new), sizes, counts, mode=file.mode, author=author, call_id=call_id)

@@ -32,10 +32,10 @@ class TruncatingBlobs:
             self.faults.append(fault)
             raise EnvironmentFault(fault.message, hint=fault.hint) from fault
 
-    def put_file(self, data: bytes) -> StoredFile:
+    def put_file(self, path: str, data: bytes) -> StoredFile:
         """Store a file's content. Raise `EnvironmentFault` if the disk is full."""
         try:
-            return self._inner.put_file(data)
+            return self._inner.put_file(path, data)
         except StoreFull as fault:
             self.faults.append(fault)
             raise EnvironmentFault(fault.message, hint=fault.hint) from fault

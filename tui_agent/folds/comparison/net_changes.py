@@ -18,7 +18,7 @@ from tui_agent.folds.comparison.line_authors import (
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChanged
 from tui_agent.folds.text.line_diff import split_lines
 from tui_agent.folds.text.plain_text import decode_text
-from tui_agent.folds.text.redaction_placeholders import note_hidden_changes
+from tui_agent.folds.text.redaction_placeholders import SECRET_FILE_CONTENT, note_hidden_changes
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import FileChanged
 
@@ -147,6 +147,8 @@ def _read_lines(
     content = b"" if digest is None else text(digest)
     if content is None:
         return [], "content not stored"
+    if content == SECRET_FILE_CONTENT:
+        return [], "it may hold secrets, so its content is not recorded"
     decoded = decode_text(content)
     if decoded is None:
         return [], "binary file"

@@ -11,6 +11,8 @@ from tui_agent.folds.text.plain_text import decode_text
 PLACEHOLDER_START: Final = "[redacted: "
 HIDDEN_DIFFERENCE: Final = " [a hidden value differs]"
 """Note on a line of a diff that looks unchanged because redaction hides the difference."""
+SECRET_FILE_CONTENT: Final = b"[redacted: secret file]\n"
+"""Stored instead of the content of a file that may hold secrets, such as `.env`."""
 _PLACEHOLDER: Final = re.compile(r"\[redacted: [^\[\]\n]+\]")
 
 

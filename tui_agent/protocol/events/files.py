@@ -32,7 +32,7 @@ class FileChanged(Payload):
 
     `before`, `after`: digests of blobs, without secrets. `path`: relative to the workspace, with `/`. `mode`:
     permission bits after the change. `before_sha256`, `after_sha256`: hex SHA-256 of the original bytes, if the blob is
-    redacted.
+    redacted. For a file that may hold secrets (`.env`), the blobs hold `[redacted: secret file]` instead of the content.
 
     `hidden_changes`: CRC-32 of each redacted line that looks the same before and after, although its hidden values
     changed.

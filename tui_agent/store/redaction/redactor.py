@@ -59,6 +59,7 @@ class Redactor:
     - `rules`: additional rules, before the bundled ones.
     - `disabled`: ids of rules to leave out.
     - `allowed`: function that returns True for a secret that is not replaced.
+    - `is_secret_file`: function that returns True for the path of a file whose whole content is secret, such as `.env`.
     """
 
     def __init__(
@@ -68,7 +69,9 @@ class Redactor:
         rules: Sequence[Rule] = (),
         disabled: Iterable[str] = (),
         allowed: Callable[[bytes], object] = lambda secret: False,
+        is_secret_file: Callable[[str], bool] = lambda path: False,
     ) -> None:
+        self.is_secret_file = is_secret_file
         self._index = partial(_index_of, tuple(rules), frozenset(disabled))
         self._allowed = allowed
         self._secrets: list[tuple[bytes, str]] = []

@@ -48,10 +48,12 @@ class UserRule(Rule):
         return pattern
 
 
-def configured_redactor(options: RedactionOptions) -> Redactor:
+def configured_redactor(
+    options: RedactionOptions, is_secret_file: Callable[[str], bool] = lambda path: False
+) -> Redactor:
     """Return the redactor for a user's options. Raise `ConfigError` for a fault in the table `[redaction]`."""
     if not (options.rules or options.allow or options.disable):
-        return Redactor(options.secrets)
+        return Redactor(options.secrets, is_secret_file=is_secret_file)
     try:
         rules = _checked_rules(options.rules)
         _check_disabled(options.disable, [rule.id for rule in (*bundled_rules(), *rules)])
@@ -60,7 +62,13 @@ def configured_redactor(options: RedactionOptions) -> Redactor:
         raise ConfigError(
             f"{options.config_file}: {error}.", hint="docs/redaction.md explains the table."
         ) from error
-    return Redactor(options.secrets, rules=rules, disabled=options.disable, allowed=allowed)
+    return Redactor(
+        options.secrets,
+        rules=rules,
+        disabled=options.disable,
+        allowed=allowed,
+        is_secret_file=is_secret_file,
+    )
 
 
 def _checked_rules(tables: Sequence[Mapping[str, object]]) -> list[UserRule]:

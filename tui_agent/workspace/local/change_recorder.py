@@ -55,8 +55,10 @@ class RecordingEnvironment(EnvironmentWrapper):
     async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
         """Write a file in the inner environment, and record the change if the content differs."""
         before = None if expected_digest is None else await self._read_expected(path, expected_digest)
-        old_blob = None if before is None else await to_thread.run_sync(self._blobs.put_file, before.data)
-        new_blob = await to_thread.run_sync(self._blobs.put_file, data)
+        old_blob = (
+            None if before is None else await to_thread.run_sync(self._blobs.put_file, path, before.data)
+        )
+        new_blob = await to_thread.run_sync(self._blobs.put_file, path, data)
         counts = await to_thread.run_sync(count_lines, b"" if before is None else before.data, data)
         written = await self._inner.write(path, data, expected_digest)
         if before is None or before.data != data:
@@ -66,7 +68,7 @@ class RecordingEnvironment(EnvironmentWrapper):
     async def remove(self, path: str, expected_digest: str) -> None:
         """Remove a file in the inner environment, and record the change."""
         before = await self._read_expected(path, expected_digest)
-        old_blob = await to_thread.run_sync(self._blobs.put_file, before.data)
+        old_blob = await to_thread.run_sync(self._blobs.put_file, path, before.data)
         counts = await to_thread.run_sync(count_lines, before.data, b"")
         await self._inner.remove(path, expected_digest)
         self._record(before.path, before, None, None, (old_blob, None), counts)
