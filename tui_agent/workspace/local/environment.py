@@ -6,10 +6,12 @@ Invariant: nothing here blocks the event loop, and no file method reaches a file
 
 import os
 import secrets
+import shlex
 import shutil
 import sys
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -39,6 +41,7 @@ from tui_agent.workspace.local.reaper_client import ReaperClient
 from tui_agent.workspace.local.transfers import copy_merged, write_archive
 from tui_agent.workspace.sandbox.confined_run import open_confined, run_confined
 from tui_agent.workspace.sandbox.confinement import Confinement
+from tui_agent.workspace.sandbox.output_notes import MISSED_SERVER, misses_server
 
 NOT_REQUESTED = Sandbox(unavailable_reason="The sandbox was not requested.")
 MARKER = "TUI_AGENT_COMMAND"
@@ -152,6 +155,8 @@ class LocalEnvironment(WorkspaceFiles):
         self._grace = grace
         self._token = secrets.token_hex(12)
         self._count = 0
+        self._isolated_count = 0
+        """Number of running commands in a sandbox without network. Each has its own localhost."""
         self._reaper = reaper or ReaperClient()
         self.limits_in_force = ProcessControl()
         """Resource limits of the program that was started last."""
@@ -207,8 +212,20 @@ class LocalEnvironment(WorkspaceFiles):
             subprocesses.run_command, launcher=self._reaper, grace=self._grace, on_start=self._set_limits
         )
         if self._confinement is None or not self._is_confined(spec):
-            return await run(command, on_output)
-        return await run_confined(self._confinement, command, spec, on_output, run)
+            result = await run(command, on_output)
+        elif spec.allow_network:
+            result = await run_confined(self._confinement, command, spec, on_output, run)
+        else:
+            self._isolated_count += 1
+            try:
+                result = await run_confined(self._confinement, command, spec, on_output, run)
+            finally:
+                self._isolated_count -= 1
+        # On macOS, all commands share localhost.
+        is_isolated = self._isolated_count > 0 and self.sandbox.kind == "bubblewrap"
+        if is_isolated and misses_server(spec.script or shlex.join(spec.argv), result):
+            return replace(result, notes=(*result.notes, MISSED_SERVER))
+        return result
 
     def _is_confined(self, spec: ExecSpec) -> bool:
         return bool(self.sandbox.kind) and not spec.unsandboxed

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tui_agent.ports.environment import SecretFile
+from tui_agent.ports.environment import ExecResult, SecretFile
 from tui_agent.protocol.unicode_text import list_first
 from tui_agent.workspace.sandbox.denials import DENIED, contains_name, find_denied_secrets
 
@@ -21,6 +21,16 @@ _LOOKS_AT_CHANGES = re.compile(
     r"\b(?:status|diff|add|commit|stash|checkout|switch|restore|reset|merge|rebase|am|apply)\b"
 )
 
+_LOCAL = re.compile(r"\blocalhost\b|\b127\.0\.0\.1\b|\b0\.0\.0\.0\b|\[?::1\]?")
+_REFUSED = re.compile(
+    r"connection refused|ECONNREFUSED|(?:couldn't|could not|failed to|unable to) connect", re.I
+)
+_SILENT_CLIENT = re.compile(r"\b(?:curl|wget)\b")
+MISSED_SERVER = (
+    "If the server is a background job in the sandbox, no other command can connect to its ports. "
+    "Run server and client in one command."
+)
+"""Note for the model if a command could not reach the server of a background job."""
 _NO_LEAK_CHECK = b"LeakSanitizer does not work under ptrace"
 
 
@@ -32,6 +42,17 @@ def find_leak_check_notes(output: bytes) -> tuple[str, ...]:
         "LeakSanitizer cannot look for leaks here, because ptrace is refused; the program may be correct. "
         "To check everything but leaks, set ASAN_OPTIONS=detect_leaks=0.",
     )
+
+
+def misses_server(script: str, result: ExecResult) -> bool:
+    """Return True if a command probably failed because it could not connect to a server on this machine."""
+    if not result.exit_code:
+        return False
+    text = (result.output + result.stderr)[-_MAX_OUTPUT_CHARS:].decode("utf-8", "replace")
+    if _REFUSED.search(text):
+        return _LOCAL.search(text) is not None or _LOCAL.search(script) is not None
+    # `curl -s` prints no error.
+    return _SILENT_CLIENT.search(script) is not None and _LOCAL.search(script) is not None
 
 
 def find_output_notes(

@@ -1,12 +1,14 @@
 """What a result says of stand-ins, links and files with secrets is true: against the real bubblewrap."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import anyio
 import pytest
 
 from tests.stubs.sandboxed import World
-from tui_agent.ports.environment import SecretFile
-from tui_agent.workspace.sandbox.output_notes import find_output_notes
+from tui_agent.ports.environment import ExecResult, ExecSpec, SecretFile
+from tui_agent.workspace.sandbox.output_notes import MISSED_SERVER, find_output_notes, misses_server
 
 
 async def test_a_file_that_a_link_with_a_secret_name_leads_to_is_said_to_be_covered_for_that(
@@ -18,6 +20,42 @@ async def test_a_file_that_a_link_with_a_secret_name_leads_to_is_said_to_be_cove
     result = await world.attempt("cat real.txt")
     await world.env.aclose()
     assert "real.txt (through the link sub/.env)" in result.blocked
+
+
+@pytest.mark.parametrize("network", [False, True])
+async def test_a_command_that_cannot_reach_a_background_jobs_server_says_why(
+    world: World, network: bool
+) -> None:
+    started = anyio.Event()
+    connect = "python3 -c 'import socket; socket.create_connection((\"localhost\", 9))'"
+    async with anyio.create_task_group() as group:
+        server = ExecSpec(script="echo up; sleep 1000", timeout=60.0)
+        group.start_soon(world.env.exec, server, lambda data: started.set())
+        await started.wait()
+        spec = ExecSpec(script=connect, timeout=30.0, allow_network=network)
+        beside = await world.env.exec(spec, lambda data: None)
+        other = await world.env.exec(replace(spec, script="grep localhost a.txt"), lambda data: None)
+        group.cancel_scope.cancel()
+    alone = await world.env.exec(spec, lambda data: None)
+    await world.env.aclose()
+    assert b"refused" in beside.output and MISSED_SERVER in beside.notes
+    assert MISSED_SERVER not in (*alone.notes, *other.notes)
+
+
+@pytest.mark.parametrize(
+    ("script", "output", "misses"),
+    [
+        ("curl -s http://localhost:8000", "", True),
+        ("wget -qO- 127.0.0.1:80 | jq .", "parse error", True),
+        ("pytest", "E  ConnectionRefusedError: [Errno 111] Connection refused: http://127.0.0.1:80", True),
+        ("curl -s https://example.org", "", False),
+        ("grep localhost a.txt", "", False),
+    ],
+)
+def test_a_failed_connection_to_this_machine_is_found(script: str, output: str, misses: bool) -> None:
+    result = ExecResult(1, "exited", output.encode(), 0, 1.0)
+    assert misses_server(script, result) == misses
+    assert not misses_server(script, replace(result, exit_code=0))
 
 
 def told(
