@@ -69,7 +69,7 @@ def _preview_json(value: JsonValue) -> JsonValue:
 
 
 class CmdRun(ActionBase):
-    """Run a command line. With `shell=None`, a shell is used only if necessary."""
+    """Run a command line. With `shell=None`, a shell runs the line only if a program alone cannot."""
 
     action: Literal["run"] = "run"
     command: str

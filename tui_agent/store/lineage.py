@@ -176,7 +176,7 @@ def _origin_chain(folder: Path) -> tuple[list[Origin], StoreError | None]:
 def _check_origin(child: Path, origin: Origin, previous_seq: int | None) -> StoreError | None:
     """Return an error if `child` cannot be a fork of `origin`, otherwise None.
 
-    `previous_seq`: event of `child` at which its own fork starts, if that fork was checked before; otherwise None.
+    `previous_seq`: event of `child` from which its fork in the chain starts. None if `child` is the session itself.
     """
     # The origin must be an earlier event, so that following the origins ends.
     parent = origin.parent

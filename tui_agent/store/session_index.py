@@ -1,4 +1,4 @@
-"""The index of all sessions: list rows and full-text search in one SQLite file.
+"""The index of all sessions in one SQLite file: their summaries for lists, and full-text search.
 
 Invariant: if the index cannot be used, the logs are read.
 """
@@ -91,7 +91,7 @@ class SessionIndex:
             self.path.with_name(name).unlink(missing_ok=True)
 
     def summaries(self, states: Sequence[LogState]) -> list[SessionSummary]:
-        """Return the list rows of these sessions. If the index has no current row for a session, read the session's
+        """Return the summaries of these sessions. If the index has no current summary of a session, read the session's
         log."""
         if len(states) < MIN_SESSIONS and not self.path.exists():
             return [summary for state in states if (summary := summarise_session(state.folder))]
@@ -111,7 +111,7 @@ class SessionIndex:
         return [*current, *(summary for _, summary in fresh)]
 
     def summary(self, folder: Path) -> SessionSummary:
-        """Return the list row of one session. Raise `SessionNotFound` if the session cannot be read."""
+        """Return the summary of one session. Raise `SessionNotFound` if the session cannot be read."""
         state = LogState.read(str(folder))
         summaries = self.summaries([state]) if state is not None else []
         if not summaries:

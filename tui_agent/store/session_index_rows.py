@@ -240,7 +240,7 @@ def _summary(folder: Path, row: sqlite3.Row) -> SessionSummary:
 
 
 def save_summary(db: sqlite3.Connection, state: LogState, summary: SessionSummary) -> None:
-    """Save a session's list row in the index. Delete the session's texts if its log was rewritten."""
+    """Save a session's summary in the index. Delete the session's texts if its log was rewritten."""
     old = next(_select(db, summary.id), None)
     if old is not None and not _is_extended(state, old):
         delete_session(db, summary.id)

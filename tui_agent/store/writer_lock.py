@@ -24,7 +24,7 @@ class WriterLock:
     def __init__(self, path: Path, *, wait_s: float, pause: Callable[[float], None] = time.sleep) -> None:
         """Acquire the lock, waiting up to `wait_s` seconds. Raise `SessionLocked` if another process still holds it."""
         self._path = path
-        # `O_CLOEXEC`: the lock is held as long as any process has the file open, so a child must not inherit it.
+        # `O_CLOEXEC`: any process with the open file holds the lock, so a child gets it only on request (see `fileno`).
         self._fd: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
         try:
             self._acquire(self._fd, path, wait_s, pause)
@@ -105,8 +105,7 @@ def is_locked(path: Path | str) -> bool:
 
 
 def _try_lock(fd: int, kind: int) -> bool:
-    # The operating system releases this lock when the process ends, even if it is killed. The file stays: removing it
-    # could let two processes lock two different files of the same name.
+    # The lock file is never removed. Otherwise, two processes could lock two different files of the same name.
     try:
         fcntl.flock(fd, kind | fcntl.LOCK_NB)
     except OSError as fault:

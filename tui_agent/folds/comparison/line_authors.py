@@ -50,7 +50,7 @@ class TracedLine(NamedTuple):
 class SessionDiff(LineDiff):
     """The session's changes to a file: the diff between the user's version and the file.
 
-    - `shared_lines`: for the index of a hunk, the numbers of its lines that the user changed too. A line that was
+    - `shared_lines`: maps the index of a hunk to the numbers of its lines that the user changed too. A line that was
       removed has the number of the line that is now at its place.
     """
 
@@ -91,7 +91,7 @@ def count_hunks(lines: Sequence[TracedLine]) -> int:
 class HunkRevert(NamedTuple):
     """The result of a three-way merge that reverts a hunk.
 
-    - `lines`: the new lines of the file. If there are `shared_lines`, they lack changes by the user.
+    - `lines`: the new lines of the file. They lack changes by the user if there are `shared_lines`.
     - `hunk_lines`: the lines of the hunk, with unchanged lines between its changes.
     - `shared_lines`: numbers of current lines that both the session and the user changed.
     """

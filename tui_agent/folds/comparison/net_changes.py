@@ -160,7 +160,7 @@ def _read_lines(
 def _note_hidden_changes(
     lines: Iterable[TracedLine], hidden_changes: Collection[int]
 ) -> Iterator[TracedLine]:
-    """Return the lines, in which each line of the file with a changed hidden value has a note.
+    """Yield the lines, with a note on each line of the file whose hidden value changed.
 
     Such a line looks the same before and after its change. It counts as changed by the session.
     """

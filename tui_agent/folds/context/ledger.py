@@ -107,7 +107,8 @@ class LedgerRequest:
 class LedgerView:
     """The content of the context, with messages and totals sorted by size, and requests by time.
 
-    `new_answer_seq`: event of the newest answer, whose tokens the provider counted; -1 if a request contains it.
+    `new_answer_seq`: event of the newest answer, whose tokens the provider counted. -1 if a request already contains
+    this answer.
     """
 
     messages: tuple[LedgerMessage, ...] = ()
@@ -137,9 +138,9 @@ class LedgerView:
         return _ledger_view(messages, self.requests, self.new_answer_seq)
 
     def _scale_instructions(self, total: int) -> int:
-        """Return the tokens of the messages with instructions, if all instructions have `total` tokens.
+        """Return how many of the tokens of all instructions are in messages. The others are in the system prompt.
 
-        The other instructions are part of the system prompt.
+        `total`: tokens of all instructions.
         """
         tokens = sum(message.tokens for message in self.messages if message.sender == _INSTRUCTIONS)
         counted = self.requests[-1].sections.get("instructions", 0) if self.requests else 0

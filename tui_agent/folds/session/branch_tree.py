@@ -318,7 +318,7 @@ class Tree:
         self._switch_to(index, record.seq)
 
     def _continues(self, index: int, to_seq: int) -> bool:
-        """Return True if the record `to_seq` belongs to this branch and no other branch starts after it."""
+        """Return True if the record `to_seq` belongs to this branch, and no other branch starts after this record."""
         is_own = any(first <= to_seq <= last for first, last in self._branches[index].own)
         later = (branch for branch in self._branches if branch.parent == index and branch.at_seq is not None)
         return is_own and all(branch.at_seq is not None and branch.at_seq <= to_seq for branch in later)
