@@ -32,6 +32,24 @@ def write_to(path: Path | str) -> object:
     return call(("write_file", json.dumps({"path": str(path), "content": "x"})))
 
 
+async def test_an_undo_names_the_ignored_files_that_git_clean_deleted(tmp_path: Path) -> None:
+    root = tmp_path / "workspace"
+    (root / "sub" / "build").mkdir(parents=True)
+    (root / ".gitignore").write_text("*.log\nbuild/\n")
+    for name in ("user.log", "new.txt", "sub/build/a.o", "sub/b.log", "sub/a.txt"):
+        (root / name).write_text("only here\n")
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", ".gitignore", "sub/a.txt")
+    git(root, "commit", "-qm", "First", time="1700000000 +0000")
+    in_sub = call(("run_command", json.dumps({"command": "git clean -fdX", "cwd": "sub"})))
+    async with told(tmp_path, in_sub, shell("git clean -fdx"), say("A.")) as bench:
+        await approved_turn(bench, "clean up")
+        assert not (root / "new.txt").exists() and not (root / "user.log").exists()
+        await go(bench, Undo())
+        assert (root / "new.txt").exists()
+        assert bench.of(SessionHeadMoved)[-1].deleted_paths == ("sub/b.log", "sub/build", "user.log")
+
+
 async def test_an_undo_names_files_outside_deleted_files_and_stashes(tmp_path: Path) -> None:
     root, other = tmp_path / "workspace", tmp_path / "other"
     root.mkdir()

@@ -11,19 +11,26 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tui_agent.config.project.repository import MAX_BYTES, Repository, find_repository, read_small_text
+from tui_agent.engine.checkpoints.attribution import read_stored
 from tui_agent.engine.recorder import Recorder
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.ports.log import Blobs
+from tui_agent.protocol.base import CallId
 from tui_agent.protocol.effects import WriteEffect
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import MAX_KEPT_COMMITS, MAX_KEPT_PATHS
-from tui_agent.protocol.events.tool import ToolStarted
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
+from tui_agent.protocol.parts import TextContent
 
 MAX_SUBJECT_CHARS = 72
 _NEW_COMMIT = ("commit", "cherry-pick", "revert")
 """The first words of the reflog's lines about a new commit."""
+_GIT_CLEAN: Final = re.compile(r"\bgit clean\b")
+_REMOVED: Final = re.compile(r"^Removing ([^\"\n].*)$", re.MULTILINE)
+"""Matches a line of the output of `git clean`. A name in quotes has escaped characters, and is left out."""
 MTIME_TOLERANCE_S = 1.0
 """Tolerance for file systems that store the times of files in whole seconds."""
 _NO_PATH: Final = re.compile(r"files that it does not name|a new file|\d+ more|.*[*?\[\0].*", re.DOTALL)
@@ -43,7 +50,7 @@ class IrreversibleEffects:
 NO_EFFECTS: Final = IrreversibleEffects()
 
 
-def find_irreversible_effects(recorder: Recorder, after: int) -> IrreversibleEffects:
+def find_irreversible_effects(recorder: Recorder, blobs: Blobs, after: int) -> IrreversibleEffects:
     """Return the effects of the turns since the event `after` that were not reversed. Blocks.
 
     Call this after files were restored, and before the move is recorded.
@@ -53,7 +60,7 @@ def find_irreversible_effects(recorder: Recorder, after: int) -> IrreversibleEff
     repository = find_repository(root) if spans else None
     known = {record.payload.path for record in records if isinstance(record.payload, FileChanged)}
     # The workspace of a remote environment is not on this machine.
-    changes = _read_changes(records) if root.is_dir() else ()
+    changes = [*_read_changes(records), *_read_cleaned(records, blobs)] if root.is_dir() else ()
     outside, deleted = _find_unrestored(root, changes, known)
     return IrreversibleEffects(
         tuple(find_new_commits(repository, spans)[-MAX_KEPT_COMMITS:]),
@@ -93,6 +100,25 @@ def _read_changes(records: Sequence[Record]) -> list[_Change]:
         if isinstance(payload, PermissionRequested):
             changes += _command_changes(payload, time)
     return list(dict.fromkeys(changes))
+
+
+def _read_cleaned(records: Iterable[Record], blobs: Blobs) -> Iterator[_Change]:
+    """Yield the files and folders that `git clean` deleted, according to its output. Its command names none."""
+    folders: dict[CallId, str] = {}
+    for record in records:
+        payload = record.payload
+        if isinstance(payload, ToolCalled) and _GIT_CLEAN.search(payload.target):
+            folders[payload.call_id] = str(payload.arguments.get("cwd") or "")
+        elif isinstance(payload, ToolFinished) and payload.call_id in folders:
+            texts = [part.text for part in payload.content if isinstance(part, TextContent)]
+            for text in texts if payload.full_output is None else [payload.full_output]:
+                printed = (
+                    text
+                    if isinstance(text, str)
+                    else read_stored(blobs, text.blob_sha256).decode("utf-8", "replace")
+                )
+                for path in _REMOVED.findall(printed):
+                    yield _Change(os.path.join(folders[payload.call_id], path), True, record.time)  # noqa: PTH118
 
 
 def _command_changes(request: PermissionRequested, time: float) -> Iterator[_Change]:

@@ -212,7 +212,7 @@ class Rewind:
     async def _find_irreversible_effects(self, target: Target, shared: int) -> IrreversibleEffects:
         if not target.files or target.reason not in ("undo", "revert"):
             return NO_EFFECTS
-        return await to_thread.run_sync(find_irreversible_effects, self._recorder, shared)
+        return await to_thread.run_sync(find_irreversible_effects, self._recorder, self._blobs, shared)
 
     async def _record_remaining_changes(
         self,
