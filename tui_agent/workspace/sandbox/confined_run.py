@@ -22,7 +22,11 @@ from tui_agent.workspace.local.subprocesses import Command, start_failure
 from tui_agent.workspace.sandbox.confinement import ConfinedCommand, Confinement, ConfinementError
 from tui_agent.workspace.sandbox.denials import SecretDenial, explain_denial, find_denied_secrets
 from tui_agent.workspace.sandbox.extra_mounts import OpenedPath
-from tui_agent.workspace.sandbox.output_notes import find_leak_check_notes, find_output_notes
+from tui_agent.workspace.sandbox.output_notes import (
+    find_leak_check_notes,
+    find_lost_write_notes,
+    find_output_notes,
+)
 
 BWRAP_FAILED = 1
 """Exit code of bubblewrap if bubblewrap itself failed."""
@@ -57,7 +61,8 @@ async def run_confined(
         return _refused_result(f"The command was not run: the sandbox could not be created: {text[:500]}")
     if confined_command is None:
         return result
-    result = replace(result, notes=tuple(confined_command.renaming_notes))
+    lost = find_lost_write_notes(confinement.find_lost_writes(confined_command.unopened))
+    result = replace(result, notes=(*lost, *confined_command.renaming_notes))
     if result.outcome != "exited":
         return result
     denial = await _find_denial(confinement, confined_command, spec, result)

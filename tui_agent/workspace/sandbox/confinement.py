@@ -11,7 +11,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import field, replace
 from functools import partial
@@ -71,6 +71,8 @@ class ConfinedCommand:
 
     The list is complete when the run has ended.
     """
+    unopened: tuple[str, ...] = ()
+    """Paths that the command was allowed to write but that could not be opened."""
     cleanup: tuple[str, ...] = ()
     """The command that removes the placeholders if this process is killed."""
 
@@ -166,6 +168,7 @@ class Confinement:
                     masked=masked,
                     placeholders=placeholders,
                     renaming_notes=renaming_notes,
+                    unopened=tuple(path for path in spec.writable_paths if path not in extra_paths),
                     cleanup=cleanup,
                 )
                 if self._support.machine is None:
@@ -209,12 +212,31 @@ class Confinement:
 
     def locate_program(self, path: str) -> Path:
         """Return the place of a program outside the sandbox; it differs for programs in the sandbox's own /tmp."""
-        name = first_private_name(path)
-        folder = name.rpartition("/")[0]
+        copy = self._private_copy(path)
+        return copy if copy is not None and self.find_own([first_private_name(path)]) else Path(path)
+
+    def find_lost_writes(self, paths: Iterable[str]) -> list[str]:
+        """Return the paths that a command has created in the sandbox's own /tmp, although they name real places.
+
+        `paths`: paths that the command was allowed to write.
+        """
+        return [
+            path
+            for path in paths
+            if (copy := self._private_copy(path)) is not None
+            and os.path.lexists(copy)
+            and not os.path.lexists(path)
+            and not self.find_own([path])
+        ]
+
+    def _private_copy(self, path: str) -> Path | None:
+        """Return the place outside the sandbox of a path in the sandbox's own /tmp. None for other paths."""
+        folder = first_private_name(path).rpartition("/")[0]
         with self._lock:
             base = self._private
-        if not self.find_own([name]) or base is None:
-            return Path(path)
+        machine = self._support.machine
+        if base is None or machine is None or folder not in machine.folders:
+            return None
         return base / PRIVATE_NAMES[folder] / Path(path).relative_to(folder)
 
     @property

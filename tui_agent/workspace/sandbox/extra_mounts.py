@@ -14,7 +14,7 @@ from pathlib import Path
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.local.containment import is_within
 from tui_agent.workspace.local.nofollow_open import open_to_enter
-from tui_agent.workspace.sandbox.mounts import PRIVATE_FOLDERS, Bounds, find_existing, is_private
+from tui_agent.workspace.sandbox.mounts import PRIVATE_FOLDERS, Bounds, find_existing, first_private_name
 from tui_agent.workspace.sandbox.sockets import find_listening
 
 MAX_ENTRIES = 2_000
@@ -60,7 +60,9 @@ def _open_place(bounds: Bounds, path: str, created: list[OpenedPath]) -> OpenedP
     try:
         info = os.stat(name, dir_fd=folder_fd, follow_symlinks=False)
     except FileNotFoundError:
-        return _create_file(path, name, folder_fd, created) if not is_private(path) else None
+        # A new name directly in /tmp is the sandbox's own (`mounts.is_own`).
+        is_own_name = first_private_name(path) == path
+        return None if is_own_name else _create_file(path, name, folder_fd, created)
     except OSError:
         return None
     finally:

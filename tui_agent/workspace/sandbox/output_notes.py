@@ -55,6 +55,17 @@ def misses_server(script: str, result: ExecResult) -> bool:
     return _SILENT_CLIENT.search(script) is not None and _LOCAL.search(script) is not None
 
 
+def find_lost_write_notes(paths: Sequence[str]) -> tuple[str, ...]:
+    """Return a note for the model on paths that a command created in the sandbox's own /tmp only."""
+    if not paths:
+        return ()
+    verb = "does" if len(paths) == 1 else "do"
+    return (
+        f"{_join_names(paths)} {verb} not exist outside the sandbox: it has a /tmp of its own, and a command cannot "
+        "create a folder elsewhere in /tmp.",
+    )
+
+
 def find_output_notes(
     words: Sequence[str],
     folder: str,

@@ -3,12 +3,13 @@ command starts in the folder that was judged, whatever stands at its name by the
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.stubs.sandboxed import World, confinement
+from tests.stubs.sandboxed import World, confinement, require_sandbox
 from tui_agent.errors import EnvironmentFault
 from tui_agent.policy.places.sandbox_places import guarded_outside
 from tui_agent.ports.environment import ExecResult, ExecSpec
@@ -51,6 +52,23 @@ async def test_a_new_file_is_made_alone_and_taken_away_where_nothing_came_into_i
     assert not unused.exists()
     assert (world.outside / "file").read_text() == "untouched\n"
     assert result.exit_code == 1
+
+
+async def test_a_new_file_below_the_real_tmp_that_was_allowed_is_written() -> None:
+    require_sandbox()
+    with tempfile.TemporaryDirectory(dir="/tmp") as base, World(Path(base), repository=False) as world:
+        note, folder = Path(base) / "note.txt", Path(base) / "new"
+        result = await run(world, f"echo hi > ../note.txt; cat {note}", note)
+        assert (result.output, result.notes, note.read_text()) == (b"hi\n", (), "hi\n")
+        result = await run(
+            world, f"mkdir -p {folder}/b; echo hi > {folder}/b/c", folder / "b", folder / "b/c"
+        )
+        assert not folder.exists()
+        assert result.notes == (
+            f"{folder}/b, {folder}/b/c do not exist outside the sandbox: it has a /tmp of its own, and a command cannot "
+            "create a folder elsewhere in /tmp.",
+        )
+        await world.env.aclose()
 
 
 async def test_a_folder_that_was_allowed_is_open_below(world: World) -> None:
