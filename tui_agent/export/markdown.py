@@ -100,6 +100,10 @@ def _entry(entry: Entry, story: ExportContent) -> Iterator[str]:
                 "\n".join([texts.full_text(text), *(f"- {texts.clean_text(option)}" for option in options)])
             )
             yield quote(f"Answer: {answer_text(entry, texts)}")
+        case NoticeEntry(kind="shell", command=command, blocks=blocks):
+            outcome = escape_inline(notice_text(entry, texts))
+            yield f"**You ran** {inline_code(texts.clean_text(command))}{' — ' + outcome if outcome else ''}"
+            yield from (_block(block, texts) for block in blocks)
         case NoticeEntry(blocks=blocks, level=level):
             sentences = escape_inline(notice_text(entry, texts))
             yield f"*{level}:* {sentences}" if level in ("warning", "error") else f"*{sentences}*"

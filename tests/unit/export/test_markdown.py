@@ -25,6 +25,8 @@ from tui_agent.protocol.events.turn import (
     TurnStarted,
     UserMessageReceived,
     UserQueued,
+    UserShellFinished,
+    UserShellStarted,
     UserUnqueued,
 )
 from tui_agent.protocol.parts import ImageContent
@@ -126,6 +128,19 @@ def test_a_call_that_was_stopped_or_never_ran_says_so_once(tmp_path: Path) -> No
     text = to_markdown(story)
     rows = [line.partition(" — ")[2] for line in text.split("\n") if line.startswith("- **run")]
     assert rows == ["stopped · 5 ms", "not run · 5 ms", "lost · 5 ms", "stopped · 5 ms"]
+
+
+def test_the_users_own_command_is_named_with_its_outcome(tmp_path: Path) -> None:
+    log = store(tmp_path).create("ses_a")
+    for command, code in (("seq 1 `n` | tail", 0), ("false", 1)):
+        log.append(UserShellStarted(command=command))
+        log.append(UserShellFinished(command=command, exit_code=code, duration_ms=5.0, output="3000"))
+    log.close()
+    story = load_export(log.folder, Redactor())
+    text, page = to_markdown(story), to_html(story)
+    assert "**You ran** `` seq 1 `n` | tail `` — exit 0\n\n```\n3000\n```" in text
+    assert "**You ran** `false` — exit 1" in text
+    assert page.count(">you ran<") == 2 and ">seq 1 `n` | tail<" in page and ">exit 1<" in page
 
 
 def test_the_lines_of_a_notice_are_sentences(tmp_path: Path) -> None:

@@ -214,8 +214,12 @@ def _notice_row(entry: NoticeEntry, story: ExportContent) -> Row | None:
     texts = story.texts
     lines = [texts.clean_text(line) for line in entry.lines if line]
     is_error = entry.level == "error"
-    paragraphs: list[Child] = [element("p", line) for line in lines]
-    body = join(*paragraphs, *(block_html(shown, texts) for shown in entry.blocks))
+    head: list[Child] = [element("p", line) for line in lines]
+    if entry.kind == "shell":
+        symbol = SYMBOLS["failed" if is_error else "done"]
+        command = texts.clean_text(entry.command)
+        head = [_row_line(symbol, "you ran", command, " · ".join(lines), "", bad=is_error)]
+    body = join(*head, *(block_html(shown, texts) for shown in entry.blocks))
     if not body:
         return None
     kind = "note error" if is_error else "note warning" if entry.level == "warning" else "note"
