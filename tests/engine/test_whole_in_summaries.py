@@ -260,7 +260,7 @@ async def test_every_file_that_was_changed_in_the_session_is_named_however_far_b
 
 def test_of_very_many_changed_files_the_newest_are_named_and_the_others_counted() -> None:
     paths = tuple(f"src/orders/file_{at:06}.py" for at in range(9_000))
-    facts = Facts(originals=(), spoken=(), pinned=(), todo=(), artifacts=(), through=0, changed=paths)
+    facts = Facts(originals=(), spoken={}, pinned=(), todo=(), artifacts=(), through=0, changed=paths)
     block = next(one for one in fact_blocks(facts, str) if one.title == "Changed files")
     named = block.full_text.count(".py")
     assert 1_000 < named < 9_000 and f"… and {9_000 - named:,} more" in block.full_text

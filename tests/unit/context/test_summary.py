@@ -35,7 +35,7 @@ def stretch(number: int, count: int = 40) -> list[Message]:
 
 
 def summed(story: str, room: int = ROOM) -> SummaryMessage:
-    facts = Facts((), (), (), (), (), 0)
+    facts = Facts((), {}, (), (), (), 0)
     return SummaryMessage(text=build_summary(facts, story, room, room, text_preview).text)
 
 
@@ -95,7 +95,7 @@ def test_files_that_were_changed_stay_however_many_were_read_after_them() -> Non
     held += with_path("write_file", "new.py", 2)
     for at in range(3, 60):
         held += with_path("read_file", f"lib/part_{at}.py", at)
-    text = build_summary(Facts(held, (), (), (), (), 0), "", 4_000, 2_000, text_preview).text
+    text = build_summary(Facts(held, {}, (), (), (), 0), "", 4_000, 2_000, text_preview).text
     changed, read = text.split("## Changed files\n")[1].split("## Files read\n")
     assert "- core.py: edit_file 1×\n- new.py: write_file 1×" in changed
     assert all(f"part_{at}.py" in read for at in range(3, 60)) and "core.py" not in read
@@ -109,7 +109,7 @@ def test_a_changed_files_reason_is_the_text_before_its_edit_and_not_of_a_later_r
         *with_path("read_file", "artifact:aaaaaaaaaaaa", 4, "An output is not a file."),
         *with_path("run_tests", "test_io.py", 5, "I run a test."),
     ]
-    text = build_summary(Facts(held, (), (), (), (), 0), "", 4_000, 2_000, text_preview).text
+    text = build_summary(Facts(held, {}, (), (), (), 0), "", 4_000, 2_000, text_preview).text
     assert "## Changed files\n- web.py: edit_file 1× (I clear.)\n" in text
     assert "artifact:" not in text and "test_io.py" not in text
     assert "## Files read\n- io.py: read_file 1× (See io.)" in text
@@ -120,7 +120,7 @@ def test_files_that_do_not_exist_any_more_are_left_out_or_marked_as_deleted() ->
     held += [*with_path("read_file", "seen.py", 2), *with_path("read_file", "src/notes.md", 3, "I look.")]
     changed = ("src/old.py", "moved.py", "src/notes.md")
     removed = {"made.py": True, "src/old.py": False, "seen.py": False}
-    facts = Facts(held, (), (), (), (), 0, changed=changed, removed=removed)
+    facts = Facts(held, {}, (), (), (), 0, changed=changed, removed=removed)
     text = build_summary(facts, "", 4_000, 2_000, text_preview).text
     told = "## Changed files\n- moved.py\n- src/old.py (deleted): edit_file 1×\n- src/notes.md\n"
     assert told in text and "made.py" not in text
@@ -134,7 +134,7 @@ def test_a_long_pasted_message_is_shortened_even_if_there_is_room_but_no_task_pi
         f"12:00:{number:02} service part {number} started: ok" for number in range(120)
     )
     held = [UserMessage(content=(TextContent(text=log),), seq=number) for number in range(4)]
-    facts = Facts(held, (0, 1, 2, 3), (2,), (), (), 9)
+    facts = Facts(held, dict.fromkeys(range(4), ""), (2,), (), (), 9)
     summary = build_summary(facts, "", 6 * ROOM, 6 * ROOM, text_preview)
     task, messages = summary.text.split("## The user's later messages\n")
     pasted, pinned, newest = messages.split("\n\n> Why?\n")
@@ -145,6 +145,18 @@ def test_a_long_pasted_message_is_shortened_even_if_there_is_room_but_no_task_pi
     assert pasted.startswith("> Why?\n> 12:00:00 ") and pasted.endswith("part 119 started: ok")
     [cut] = summary.cuts
     assert (cut.label, cut.full_text) == ("your long messages", log)
+
+
+def test_the_words_typed_between_two_pastes_stay_in_a_shortened_message() -> None:
+    log = "\n".join(f"12:00:{number:02} service part {number} started: ok" for number in range(120))
+    text = f"{log}\nThe second one is from the slow machine.\n{log}"
+    held = [UserMessage(content=(TextContent(text=text),), seq=number) for number in range(4)]
+    typed = "The second one is from the slow machine."
+    facts = Facts(held, {0: typed, 1: typed, 2: "", 3: ""}, (), (), (), 9)
+    summary = build_summary(facts, "", 6 * ROOM, 6 * ROOM, text_preview).text
+    messages = summary.partition("## The user's later messages\n")[2]
+    first, second, _ = messages.split("\n\n>")
+    assert first.startswith(f"> {typed}\n> 12:00:00 service part 0 started: ok\n") and typed not in second
 
 
 def test_of_the_newest_failed_tests_the_headline_and_the_artifact_are_kept_but_no_output() -> None:
@@ -161,7 +173,7 @@ def test_of_the_newest_failed_tests_the_headline_and_the_artifact_are_kept_but_n
         artifact_id="artifact:1",
     )
     held = [AssistantMessage(parts=(part,)), result]
-    facts = Facts(held, (), (), (), (), 0, failing=("test_x.py::test_one",))
+    facts = Facts(held, {}, (), (), (), 0, failing=("test_x.py::test_one",))
     text = build_summary(facts, "", ROOM, ROOM, text_preview).text
     assert "## Tests that fail\n- test_x.py::test_one" in text and text.count("test_one") == 1
     newest = "## The last test run\n2 failed, 9 passed [exit 1]\n$ python -m pytest\nread_file artifact:1"
@@ -178,8 +190,8 @@ def test_a_call_of_run_tests_that_ran_nothing_is_no_test_run() -> None:
             AssistantMessage(parts=(part,)),
             ToolMessage(call_id=part.call_id, name="run_tests", content=content, ok=False),
         ]
-    both = build_summary(Facts(held, (), (), (), (), 0), "", ROOM, ROOM, text_preview).text
-    nothing = build_summary(Facts(held[2:], (), (), (), (), 0), "", ROOM, ROOM, text_preview).text
+    both = build_summary(Facts(held, {}, (), (), (), 0), "", ROOM, ROOM, text_preview).text
+    nothing = build_summary(Facts(held[2:], {}, (), (), (), 0), "", ROOM, ROOM, text_preview).text
     assert f"## The last test run\n{failed}" in both and "No tests found" not in both
     assert "test run" not in nothing and "No tests found" not in nothing
 
@@ -187,13 +199,13 @@ def test_a_call_of_run_tests_that_ran_nothing_is_no_test_run() -> None:
 def test_a_search_in_a_folder_is_no_file_that_was_read() -> None:
     held = [*with_path("grep", ".", 0), *with_path("list_directory", "src", 1), *with_path("grep", "a.py", 2)]
     held += with_path("read_file", "a.py", 3)
-    text = build_summary(Facts(held, (), (), (), (), 0), "", 4_000, 2_000, text_preview).text
+    text = build_summary(Facts(held, {}, (), (), (), 0), "", 4_000, 2_000, text_preview).text
     assert text.split("## Files read\n")[1].startswith("- a.py: grep 1×, read_file 1×")
     assert "- .:" not in text and "- src" not in text
 
 
 def test_tests_that_fail_are_named_also_where_the_newest_run_was_of_others() -> None:
-    facts = Facts((), (), (), (), (), 0, failing=("test_x.py::test_one",))
+    facts = Facts((), {}, (), (), (), 0, failing=("test_x.py::test_one",))
     assert (
         "## Tests that fail\n- test_x.py::test_one" in build_summary(facts, "", ROOM, ROOM, text_preview).text
     )
@@ -203,7 +215,7 @@ def test_a_list_that_would_be_longer_with_a_note_about_what_is_left_out_stays_wh
     texts = [f"{number}\n" + "some words\n" * 100 for number in range(8)]
     messages = [UserMessage(content=(TextContent(text=text),), seq=seq) for seq, text in enumerate(texts)]
     tasks = [TodoItem(id=str(number), content=f"task {number}", status="pending") for number in range(2)]
-    facts = Facts(messages, range(8), (), tasks, (), 1_000)
+    facts = Facts(messages, dict.fromkeys(range(8), ""), (), tasks, (), 1_000)
     for room in range(8_000, 14_000, 5):
         summary = build_summary(facts, "The story.", room, room, text_preview)
         assert not [cut for cut in summary.cuts if cut.chars >= len(cut.full_text)], room
@@ -219,7 +231,7 @@ TODO = (
 
 
 def test_todo_items_have_the_marks_that_write_todos_gives_them() -> None:
-    text = build_summary(Facts((), (), (), TODO, (), 0), "", ROOM, ROOM, text_preview).text
+    text = build_summary(Facts((), {}, (), TODO, (), 0), "", ROOM, ROOM, text_preview).text
     assert "## Tasks\n- [x] one\n- [x] two (verified)\n- [-] three\n- [>] four\n  - [ ] five" in text
     assert (
         module_of("todo", "todos")
@@ -235,7 +247,7 @@ def test_open_todo_items_are_shown_before_items_that_need_no_more_work() -> None
         for status in ("verified", "abandoned", "completed")
     ]
     opened = [TodoItem(id=str(number), content=f"open {number}") for number in range(9)]
-    block = fact_blocks(Facts((), (), (), [*closed, *opened], (), 0), text_preview)[3]
+    block = fact_blocks(Facts((), {}, (), [*closed, *opened], (), 0), text_preview)[3]
     fitted = block.fit(1_000)
     assert fitted.text.startswith("(left out: 88 done or abandoned)\n") and not fitted.cut
     assert all(f"- [ ] open {number}" in fitted.text for number in range(9))

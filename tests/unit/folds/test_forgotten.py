@@ -311,6 +311,9 @@ def test_pins_and_a_persons_own_words_are_known() -> None:
     fold = folded(*TURN, ContextPinned(seqs=(5, 7)), ContextPinned(seqs=(7,), pinned=False))
     assert list(fold.removed.pinned) == [5]
     assert list(fold.removed.user_seqs) == [0, 8]
+    message = {"text": "Why?\nlog\nFix it.", "own_words": "Why? Fix it."}
+    fold = folded(UserMessageReceived(**message), UserSteered(**message))
+    assert fold.removed.user_seqs == {0: "Why? Fix it.", 1: "Why? Fix it."}
 
 
 def test_a_history_that_is_taken_up_again_can_bring_the_same_back() -> None:

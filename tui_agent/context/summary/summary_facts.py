@@ -59,12 +59,12 @@ class Facts:
     """The recorded content of a session for a summary.
 
     `originals`: the whole history, including removed messages and complete outputs.
-    `spoken`: event numbers of the user's own messages.
+    `spoken`: maps the event numbers of the user's own messages to the words typed around a long paste.
     `pinned`: event numbers of pinned messages.
     """
 
     originals: Sequence[Message]
-    spoken: Collection[int]
+    spoken: Mapping[int, str]
     pinned: Collection[int]
     todo: Sequence[TodoItem]
     artifacts: Sequence[Artifact]
@@ -211,7 +211,7 @@ def _user_messages(facts: Facts, text: Text, plan: str) -> SummaryBlock:
     for message in messages[1:]:
         words = text_of_content(message.content, text).strip()
         if message.seq not in unshortened and message.seq <= facts.through and _is_long(words):
-            words = _take_excerpt(words, excerpts)
+            words = _take_excerpt(words, facts.spoken[message.seq], excerpts)
         own.append((message.seq, words))
     own += [
         (reply.seq, f"{reply.occasion}: {words}")
@@ -239,13 +239,17 @@ def _is_long(words: str) -> bool:
     return len(words) > LONG_MESSAGE_CHARS and words.count("\n") >= LONG_MESSAGE_LINES
 
 
-def _take_excerpt(words: str, excerpts: list[Excerpt]) -> str:
-    """Return the head and the tail of a long message, and add the message to `excerpts`."""
+def _take_excerpt(words: str, typed: str, excerpts: list[Excerpt]) -> str:
+    """Return the head and the tail of a long message, and add the message to `excerpts`.
+
+    `typed`: the words around a long paste. They precede the excerpt if it does not contain them.
+    """
     shown = head_and_tail(
         words, max_bytes=_EXCERPT_BYTES, max_lines=_EXCERPT_LINES, artifact=artifact_id(words)
     )
-    excerpts.append(Excerpt(words, len(shown.text), LONG_MESSAGE_LABEL))
-    return shown.text
+    text = shown.text if typed in " ".join(shown.text.split()) else f"{typed}\n{shown.text}"
+    excerpts.append(Excerpt(words, len(text), LONG_MESSAGE_LABEL))
+    return text
 
 
 def _fit_messages(messages: Sequence[str], pinned: Sequence[bool], full_text: str, room: int) -> FittedText:

@@ -392,7 +392,7 @@ class Compactor:
         fold, state = recorder.model_messages(self._agent), recorder.state
         return Facts(
             originals=fold.originals(),
-            spoken=frozenset(fold.removed.user_seqs),
+            spoken=dict(fold.removed.user_seqs),
             pinned=frozenset(fold.removed.pinned),
             todo=state.todo if self._agent == MAIN_AGENT else (),
             artifacts=tuple(state.artifacts.values()),

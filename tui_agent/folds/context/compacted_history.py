@@ -79,7 +79,7 @@ class RemovedMessages:
 
     - `reduced`: full results of tool calls that were reduced to one line.
     - `pinned`: event numbers of pinned messages.
-    - `user_seqs`: event numbers of the user's own messages.
+    - `user_seqs`: maps the event numbers of the user's own messages to the words typed around a long paste.
     - `steered_seqs`: event numbers of messages that arrived during a turn.
     - `restored`: maps the event of each restored message to the event that quotes the message.
     - `replies`: the user's newest `NEWEST_USER_MESSAGES` replies.
@@ -89,7 +89,7 @@ class RemovedMessages:
     layers: list[Layer] = field(default_factory=list)
     reduced: dict[CallId, ToolMessage] = field(default_factory=dict)
     pinned: dict[int, None] = field(default_factory=dict)
-    user_seqs: dict[int, None] = field(default_factory=dict)
+    user_seqs: dict[int, str] = field(default_factory=dict)
     steered_seqs: dict[int, None] = field(default_factory=dict)
     restored: dict[int, int] = field(default_factory=dict)
     replies: list[UserReply] = field(default_factory=list)

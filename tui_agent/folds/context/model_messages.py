@@ -223,7 +223,7 @@ def _save_memory(message: Message) -> Message:
 def _on_user_message_received(history: History, ev: Envelope, payload: UserMessageReceived) -> None:
     history.opening = history.opening or payload.text
     history.add_notes(ev.seq)
-    history.removed.user_seqs[ev.seq] = None
+    history.removed.user_seqs[ev.seq] = payload.own_words
     message = UserMessage(content=message_content(payload.text, payload.attachments), seq=ev.seq)
     if history.task is not None and history.task < len(history.messages):
         history.messages[history.task] = _save_memory(message)
@@ -236,7 +236,7 @@ def _on_user_message_received(history: History, ev: Envelope, payload: UserMessa
 
 @_HANDLERS.on(UserSteered)
 def _on_user_steered(history: History, ev: Envelope, payload: UserSteered) -> None:
-    history.removed.user_seqs[ev.seq] = history.removed.steered_seqs[ev.seq] = None
+    history.removed.user_seqs[ev.seq], history.removed.steered_seqs[ev.seq] = payload.own_words, None
     message = UserMessage(content=message_content(payload.text, payload.attachments), seq=ev.seq)
     history.late += map(_save_memory, (message, *mention_messages(payload.mentions, ev.seq)))
 
@@ -274,7 +274,7 @@ def _on_hook_ran(history: History, ev: Envelope, payload: HookRan) -> None:
 @_HANDLERS.on(AgentSpawned)
 def _on_agent_spawned(history: History, ev: Envelope, payload: AgentSpawned) -> None:
     history.opening = payload.task
-    history.removed.user_seqs[ev.seq] = None
+    history.removed.user_seqs[ev.seq] = ""
     history.task = len(history.messages)
     history.add(UserMessage(content=(TextContent(text=payload.task),), seq=ev.seq))
 
