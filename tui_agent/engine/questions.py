@@ -10,9 +10,11 @@ from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.mailbox import PendingAnswers
 from tui_agent.errors import ToolError
+from tui_agent.policy.decision.rule_index import session_rules
 from tui_agent.ports.tool import Answer
 from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.commands import AnswerQuestion
+from tui_agent.protocol.events.policy import PermissionRevoked
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked
 from tui_agent.protocol.settings import POLICY_AFTER_PLAN, AgentState, PolicyName
@@ -57,8 +59,16 @@ class Asker:
         )
         if form == "plan" and answer.choice in POLICY_AFTER_PLAN:
             self._end_plan_policy(POLICY_AFTER_PLAN[answer.choice])
+            if POLICY_AFTER_PLAN[answer.choice] == "ask":
+                self._revoke_edit_rules()
         self._states.set(AgentState.RUNNING, agent=agent)
         return Answer(choice=answer.choice, text=answer.answer)
+
+    def _revoke_edit_rules(self) -> None:
+        """Revoke the session's rules that allow file changes, so that the user is asked before each change."""
+        for text in self._parts.recorder.state.granted_rules:
+            if any(rule.kind in ("edit", "remove") for rule in session_rules((text,))):
+                self._parts.recorder.append(PermissionRevoked(rule=text))
 
     def _end_plan_policy(self, policy: PolicyName) -> None:
         """Replace the policy `plan` with `policy` after the user approved a plan."""

@@ -26,6 +26,7 @@ from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.plugin import PluginEvent
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import (
+    ForkChange,
     RunFinished,
     RunResumed,
     RunStarted,
@@ -164,6 +165,15 @@ def test_budgets_count_over_turns_and_delegates_survive_a_revert_and_start_anew_
     assert fold.tell(forked).used == BudgetUse()
     after = fold.tell(TurnStarted(turn=2), responded("r3", "z", first_part=2))
     assert (after.used.parts, after.used.turns, after.parts, after.turn) == (1, 1, 3, 2)
+
+
+@pytest.mark.parametrize(("workspace", "rules"), [("", ("edit src/**",)), ("/elsewhere", ())])
+def test_a_fork_in_another_folder_has_no_rules_of_its_parent(workspace: str, rules: tuple[str, ...]) -> None:
+    fold = opened()
+    fold.tell(decision("a", reach="session", rule="edit src/**"))
+    changes = ForkChange(workspace=workspace)
+    forked = SessionForked(parent_session=SessionId("s"), at_seq=6, parent_crc="0", changes=changes)
+    assert fold.tell(forked).granted_rules == rules
 
 
 def test_queue_and_steering_are_kept_until_they_are_used() -> None:

@@ -53,6 +53,8 @@ def _on_session_started(draft: Draft, ev: Envelope, payload: SessionStarted) -> 
 def _on_session_forked(draft: Draft, ev: Envelope, payload: SessionForked) -> None:
     """Switch to the fork's own folder if the fork has one, and empty the queue."""
     draft.queue.clear()
+    if payload.changes.workspace:  # the user allowed the parent's rules for the parent's folder only
+        draft.granted_rules.clear()
     draft.used = BudgetUse()
     draft.workspace, draft.is_fork = payload.changes.workspace or draft.workspace, True
     draft.fork_changes, draft.clean = payload.changes, True

@@ -125,8 +125,8 @@ class PermissionRevoked(Payload):
 class PermissionDecided(Payload):
     """A tool call was allowed or denied. The event is stored before the call starts.
 
-    Rules with the reach `session`, and rules that begin with `OPENS_FILES`, apply in this session and its forks. Other
-    rules are saved in policy.toml with their workspace. `message`: the user's note to the model.
+    Rules with the reach `session`, and rules that begin with `OPENS_FILES`, apply in this session and in its forks
+    in the same folder. Other rules are saved in policy.toml with their workspace. `message`: the user's note to the model.
     """
 
     kind: Literal["permission.decided"] = "permission.decided"
