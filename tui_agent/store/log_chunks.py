@@ -51,6 +51,22 @@ def _whole_lines(log: BinaryIO, remaining: int) -> Iterator[bytes]:
         pending.append(data[line_end:])
 
 
+def read_chunks_backwards(path: Path) -> Iterator[bytes]:
+    """Yield the bytes of a log in chunks, the last chunk first. Each chunk begins at the start of a line."""
+    with path.open("rb") as log:
+        start = os.fstat(log.fileno()).st_size
+        pending: list[bytes] = []
+        while start > 0:
+            end, start = start, max(0, start - CHUNK_BYTES)
+            log.seek(start)
+            data = log.read(end - start)
+            line_start = data.find(b"\n") + 1 if start else 0
+            if line_start or not start:
+                yield b"".join((data[line_start:], *reversed(pending)))
+                pending = []
+            pending.append(data[:line_start] or data)
+
+
 def find_offset_before(log: BinaryIO, size: int, after: int) -> int:
     """Return the offset of a line at or shortly before the first event after `after`.
 
@@ -80,6 +96,24 @@ def _find_line_after(log: BinaryIO, offset: int, end: int) -> tuple[int, int] | 
                 return offset + skipped + stop - len(line) - 1, seq
         offset += MAX_LINE_BYTES
     return None
+
+
+def find_end_offset(path: Path, seq: int) -> int:
+    """Return the offset just after event `seq`. If the log lacks this event, use the previous event."""
+    with path.open("rb") as log:
+        size = os.fstat(log.fileno()).st_size
+        chunk_start = end = find_offset_before(log, size, seq)
+        log.seek(chunk_start)
+        for chunk in _whole_lines(log, size - chunk_start):
+            for stop, line in split_lines(chunk):
+                line_seq = read_seq(line)
+                if line_seq is None or not is_intact(line):
+                    continue
+                if line_seq > seq:
+                    return end
+                end = chunk_start + stop
+            chunk_start += len(chunk)
+    return end
 
 
 def find_lines(folder: Path, mark: bytes, *, size: int | None = None) -> Iterator[bytes]:

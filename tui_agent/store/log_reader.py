@@ -18,14 +18,19 @@ from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginU
 from tui_agent.protocol.events.session import RunFinished, RunResumed, RunStarted, SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.store.lineage import HistoryPart, Lineage, cut_stretches, load_lineage, open_blobs
-from tui_agent.store.log_chunks import find_lines, find_offset_before, read_chunks, read_first_line
+from tui_agent.store.log_chunks import (
+    find_end_offset,
+    find_lines,
+    find_offset_before,
+    read_chunks,
+    read_first_line,
+)
 from tui_agent.store.log_line import is_intact, line_version
 from tui_agent.store.log_repair import EVENTS_FILE, require_known_version, session_not_found
 from tui_agent.store.log_scan import (
     RecordFilter,
     filter_lines,
     filter_records,
-    find_end_offset,
     find_ended_requests,
     read_records_from,
 )

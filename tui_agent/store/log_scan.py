@@ -3,10 +3,8 @@
 Invariant: a bad line never stops reading.
 """
 
-import mmap
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import Stretch, is_on_branch
@@ -15,7 +13,6 @@ from tui_agent.store.blobs import BlobStore
 from tui_agent.store.log_line import decode_line, is_intact, line_version, pick_foreign_version, salvage_lines
 
 _SEQ = re.compile(rb'\{"v":\d+,"seq":(\d+),')
-_SEQ_BYTES = 64
 _CURRENT_VERSION = b'{"v":%d,' % SCHEMA_VERSION
 _PAYLOAD = b'"payload":'
 _REQUEST = b'"request_id":"'
@@ -83,36 +80,6 @@ def read_seq(line: bytes) -> int | None:
     """Return the `seq` of a line of the log, or None if the line does not have the current layout."""
     match = _SEQ.match(line)
     return int(match.group(1)) if match else None
-
-
-def find_end_offset(path: Path, seq: int) -> int:
-    """Return the offset just after event `seq`. If the log lacks this event, use the previous event."""
-    size = path.stat().st_size
-    if size == 0:
-        return 0
-    with path.open("rb") as log, mmap.mmap(log.fileno(), size, access=mmap.ACCESS_READ) as data:
-        low, high = 0, size
-        while low < high:
-            middle = (low + high) // 2
-            if _is_later(data, _next_line_start(data, middle), seq):
-                high = middle
-            else:
-                low = middle + 1
-        return _next_line_start(data, low)
-
-
-def _next_line_start(data: mmap.mmap, offset: int) -> int:
-    end = data.find(b"\n", offset - 1) if offset else -1
-    return 0 if not offset else end + 1 if end >= 0 else len(data)
-
-
-def _is_later(data: mmap.mmap, start: int, seq: int) -> bool:
-    while start < len(data):
-        line_seq = read_seq(data[start : start + _SEQ_BYTES])
-        if line_seq is not None:
-            return line_seq > seq
-        start = _next_line_start(data, start + 1)
-    return True
 
 
 def intact_seq(line: bytes) -> int | None:

@@ -4,7 +4,6 @@ Invariant: a session is its folder `sessions/<id>`, and nothing else is needed t
 """
 
 import errno
-import mmap
 import os
 import re
 import shutil
@@ -23,6 +22,7 @@ from tui_agent.store.file_ops import FOLDER_MODE, FileOps, storage_error, sync_p
 from tui_agent.store.fold_cache import load_survey
 from tui_agent.store.forks import copy_inherited, find_fork_point, group_by_parent, write_fork
 from tui_agent.store.lineage import load_lineage
+from tui_agent.store.log_chunks import find_lines
 from tui_agent.store.log_reader import read_records
 from tui_agent.store.log_repair import (
     EVENTS_FILE,
@@ -308,7 +308,7 @@ class SessionStore:
             return folder.resolve()
         if _RUN_ID.fullmatch(name):
             mark = b'"run_id":"%b"' % name.encode()
-            matches = [folder for folder in self.folders() if _contains(folder / EVENTS_FILE, mark)]
+            matches = [folder for folder in self.folders() if any(find_lines(folder, mark))]
             if matches:
                 return matches[0]
         return self.folder(self.resolve(name))
@@ -353,10 +353,3 @@ def _is_log(path: Path) -> bool:
         return path.is_file()
     except OSError:
         return False  # another user's session
-
-
-def _contains(path: Path, mark: bytes) -> bool:
-    if not path.stat().st_size:
-        return False
-    with path.open("rb") as log, mmap.mmap(log.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return data.find(mark) >= 0

@@ -4,7 +4,6 @@
 Invariant: only the first line, the last lines, and lines with a title or a count are parsed.
 """
 
-import mmap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -19,11 +18,11 @@ from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.session import SessionForked, SessionStarted, SessionTitled, WorkspaceMoved
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.lineage import HistoryPart, load_lineage, open_blobs
-from tui_agent.store.log_chunks import read_first_line
+from tui_agent.store.log_chunks import find_end_offset, read_chunks_backwards, read_first_line
 from tui_agent.store.log_line import decode_line, payload_mark
 from tui_agent.store.log_reader import read_span, read_tail_bytes
 from tui_agent.store.log_repair import EVENTS_FILE
-from tui_agent.store.log_scan import find_end_offset, read_records_from, read_seq, split_lines
+from tui_agent.store.log_scan import lines_with, read_records_from, read_seq, split_lines
 from tui_agent.store.session_stats import Outcome, SessionStats, count_lines, count_log, read_outcome
 from tui_agent.store.writer_lock import is_locked
 
@@ -289,16 +288,11 @@ def _search_backwards(
 
     `stretches`: ranges of event numbers to search; None for all.
     """
-    if not path.stat().st_size:
-        return
     mark = payload_mark(payload_class)
-    with path.open("rb") as log, mmap.mmap(log.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        end = len(data)
-        while (position := data.rfind(mark, 0, end)) >= 0:
-            start = data.rfind(b"\n", 0, position) + 1
-            line_end = data.find(b"\n", position)
-            record = decode_line(data[start : line_end if line_end >= 0 else len(data)])
-            is_selected = record is not None and (stretches is None or is_on_branch(record.seq, stretches))
-            if record is not None and is_selected and isinstance(record.payload, payload_class):
+    for chunk in read_chunks_backwards(path):
+        for line in reversed(list(lines_with(chunk, mark))):
+            record = decode_line(line)
+            if record is None or not isinstance(record.payload, payload_class):
+                continue
+            if stretches is None or is_on_branch(record.seq, stretches):
                 yield record.payload
-            end = position

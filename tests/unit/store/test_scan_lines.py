@@ -8,6 +8,7 @@ import pytest
 from tui_agent.folds.session.branches import Stretch
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, UnknownEvent
 from tui_agent.store.blobs import BlobStore
+from tui_agent.store.log_chunks import CHUNK_BYTES, find_end_offset, read_chunks_backwards
 from tui_agent.store.log_line import (
     decode_line,
     encode_body,
@@ -22,7 +23,6 @@ from tui_agent.store.log_scan import (
     Survey,
     filter_lines,
     filter_records,
-    find_end_offset,
     find_ended_requests,
     intact_seq,
     read_records_from,
@@ -151,6 +151,16 @@ def test_the_end_of_an_event_is_found_between_damaged_lines_and_gaps(tmp_path: P
     assert find_end_offset(path, 2) == find_end_offset(path, 99) == whole, (
         "what cannot be read behind it is not its own"
     )
+
+
+def test_chunks_from_the_end_hold_the_whole_log_and_begin_at_lines(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    for size in (0, 1, CHUNK_BYTES - 2, CHUNK_BYTES - 1, CHUNK_BYTES, 3 * CHUNK_BYTES):
+        data = joined(b"first", b"x" * size, *[b"y" * 999] * 999) + b"torn"
+        path.write_bytes(data)
+        chunks = list(read_chunks_backwards(path))[::-1]
+        assert b"".join(chunks) == data and len(chunks) > 3, size
+        assert all(chunk.endswith(b"\n") for chunk in chunks[:-1]), size
 
 
 def test_a_sieve_without_anything_lets_all_through() -> None:
