@@ -223,9 +223,11 @@ class LocalEnvironment(WorkspaceFiles):
                 self._isolated_count -= 1
         # On macOS, all commands share localhost.
         is_isolated = self._isolated_count > 0 and self.sandbox.kind == "bubblewrap"
-        if is_isolated and misses_server(spec.script or shlex.join(spec.argv), result):
-            return replace(result, notes=(*result.notes, MISSED_SERVER))
-        return result
+        if not is_isolated or not misses_server(spec.script or shlex.join(spec.argv), result):
+            return result
+        if result.blocked:  # The user reads it too, when asked to run the command again outside the sandbox.
+            return replace(result, blocked=f"{result.blocked} {MISSED_SERVER}")
+        return replace(result, notes=(*result.notes, MISSED_SERVER))
 
     def _is_confined(self, spec: ExecSpec) -> bool:
         return bool(self.sandbox.kind) and not spec.unsandboxed
