@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.tui.app.driving import golden, open_app
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.events.session import WorkspaceMoved
@@ -66,7 +68,6 @@ async def test_enter_after_a_completely_typed_path_sends_the_message(tmp_path: P
     (tmp_path / "src" / "mime.ts").touch()
     async with open_app(golden("night_shift")) as driven:
         driven.app.prompt.set_root(tmp_path)
-        editor = driven.app.prompt.editor
         await driven.type("look at @src/mime.t")
         await driven.until(lambda: driven.app.prompt.menu.candidate is not None)
         assert "insert" in driven.text()
@@ -75,10 +76,44 @@ async def test_enter_after_a_completely_typed_path_sends_the_message(tmp_path: P
         await driven.press("enter")
         [command] = driven.session.submitted
         assert isinstance(command, SubmitPrompt) and command.text == "look at @src/mime.ts"
-        await driven.type("look at @src/")
-        await driven.until(lambda: driven.app.prompt.menu.candidate is not None)
+
+
+@pytest.mark.parametrize("complete_key", ["enter", "tab"])
+async def test_enter_on_the_folder_that_is_already_in_the_message_sends_it(
+    tmp_path: Path, complete_key: str
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "api.md").touch()
+    async with open_app(golden("night_shift")) as driven:
+        prompt = driven.app.prompt
+        prompt.set_root(tmp_path)
+        await driven.type("see @doc")
+        await driven.until(lambda: prompt.menu.candidate is not None)
+        assert "Enter insert" in driven.rows()[-1]
+        await driven.press(complete_key)
+        await driven.until(
+            lambda: [each.label for each in prompt.menu.candidates] == ["docs/", "docs/api.md"]
+        )
+        assert prompt.editor.text == "see @docs/" and "Enter send" in driven.rows()[-1]
         await driven.press("enter")
-        assert len(driven.session.submitted) == 1 and editor.text.startswith("look at @src/")
+        [command] = driven.session.submitted
+        assert isinstance(command, SubmitPrompt) and command.text == "see @docs/" and not prompt.menu.display
+
+
+async def test_tab_on_the_folder_that_is_already_in_the_message_goes_into_it(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "api.md").touch()
+    async with open_app(golden("night_shift")) as driven:
+        prompt = driven.app.prompt
+        prompt.set_root(tmp_path)
+        await driven.type("see @docs/ first")
+        prompt.editor.move_cursor((0, len("see @docs/")))
+        await driven.until(lambda: len(prompt.menu.candidates) == 2)
+        assert "Enter send" in driven.rows()[-1]
+        await driven.press("tab")
+        assert prompt.editor.text == "see @docs/ first" and "Enter insert" in driven.rows()[-1]
+        await driven.press("tab")
+        assert prompt.editor.text == "see @docs/api.md first" and not driven.session.submitted
 
 
 async def test_a_menu_that_does_not_hold_all_files_says_so(tmp_path: Path) -> None:

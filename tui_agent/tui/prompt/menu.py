@@ -74,10 +74,16 @@ class Menu(LinePane):
         return self.candidates[self.chosen] if 0 <= self.chosen < len(self.candidates) else None
 
     def is_mention_complete(self, editor: TextArea) -> bool:
-        """Return True if the text ends with the full name of the selected file or symbol. Enter then sends the text."""
+        """Return True if the text before the cursor ends with the selected file, folder or symbol.
+
+        Enter then sends the text. A file or symbol must also be at the end of the text: elsewhere, Enter only moves
+        the cursor past its name.
+        """
         insert = "" if self.candidate is None else self.candidate.insert
-        is_file = insert.startswith("@") and insert.endswith(" ")
-        return is_file and editor.cursor_at_end_of_text and editor.text.endswith(insert[:-1])
+        if not insert.startswith("@") or not (insert.endswith("/") or editor.cursor_at_end_of_text):
+            return False
+        before = editor.get_text_range((0, 0), editor.cursor_location)
+        return before.endswith(insert.removesuffix(" "))
 
     def draw(self, width: int, height: int) -> list[Strip]:
         shown = self.candidates[self._top : self._top + height]

@@ -358,8 +358,11 @@ class Prompt(Vertical):
             return
         if token is None or (run and candidate.needs_whole_word):
             return
-        if run and self.menu.is_mention_complete(self.editor):
-            self.submit("send")
+        if self.menu.is_mention_complete(self.editor):
+            if run:
+                self.submit("send")
+            else:
+                self._choose_in_menu(1)  # from a folder to its first entry
             return
         row_at, column = self.editor.cursor_location
         is_complete = run and token.kind == "command" and token.query == candidate.label
