@@ -110,6 +110,13 @@ def test_output_shows_its_last_rows_and_counts_those_before() -> None:
     assert "folded, 20 lines" in lines(entry, has_turn_ended=True)[0]
 
 
+def test_empty_lines_at_the_end_of_an_output_take_no_rows() -> None:
+    text = "".join(f"line {n}\n" for n in range(20)) + "\n\x1b[0m\n  \r\n"
+    entry = Samples().tool("test", "npx mocha", "1 failed", 12, blocks=(TerminalBlock(text=text),))
+    assert lines(entry)[-1].endswith("line 19") and lines(entry)[1].endswith("12 earlier lines")
+    assert lines(entry, opened=True)[-1].endswith("line 19")
+
+
 def test_running_output_shows_six_rows_and_counts_what_is_no_longer_held() -> None:
     text = "".join(f"line {n}\n" for n in range(20))
     entry = Samples().tool("run", "make", state="running", output=text, output_lines=120, started_at=10.0)

@@ -211,11 +211,13 @@ def line_count(block: DisplayBlock, read: Reader) -> int:
 
 
 def tail_rows(text: str, omitted: int, body: Body) -> list[Row]:
-    """Draw a program's output, by default the last lines.
+    """Draw a program's output, by default the last lines, without empty lines at the end.
 
     `omitted`: number of lines that are missing before `text`.
     """
-    lines = text.removesuffix("\n").split("\n") if text else []
+    lines = text.split("\n")
+    while lines and not clean_line(lines[-1]).strip():
+        lines.pop()
     part = body.shown_part(len(lines), from_end=True)
     shown = lines[part]
     rows = output_rows(output_lines("\n".join(shown), body.look), body.prefix(), body.look) if shown else []
