@@ -13,8 +13,10 @@ from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import Compact
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.context import ContextPacked, Section
+from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserShellFinished
 from tui_agent.protocol.parts import Usage
+from tui_agent.protocol.settings import ModelInfo
 from tui_agent.tui.commands.context import ContextSheet
 from tui_agent.tui.keys_and_commands import BY_NAME
 
@@ -118,6 +120,28 @@ async def test_the_words_and_the_colour_are_of_the_figure_beside_them_while_a_mo
         await driven.press("f4")
         assert f"{percent}  over soft limit" in driven.text()
         assert "near soft limit" not in driven.text()
+
+
+@pytest.mark.parametrize(
+    ("window", "tokens", "words"),
+    [
+        (200_000, 170_000, "compaction near"),
+        (0, 110_000, "window almost full: /compact"),
+        (0, 133_000, "over the window: /compact"),
+    ],
+)
+async def test_the_pane_and_the_sheet_agree_on_what_happens_at_the_end_of_the_window(
+    window: int, tokens: int, words: str
+) -> None:
+    session = FakeSession(list[Record](golden("night_shift")))
+    model = ModelInfo(profile="m", provider="p", model="m", window=window)
+    session.feed(SettingsChanged(key="model", value=model.model_dump(mode="json"), previous=None), after=1.0)
+    async with open_app(session=session) as driven:
+        manifest = packed(section("messages", tokens)).model_copy(update={"window": window})
+        text = " ".join(await opened(driven, manifest))
+        assert ("only when you run /compact" in text) is (not window), text
+        await driven.press("escape")
+        assert words in driven.text()
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])

@@ -20,7 +20,6 @@ WORDS = {
     "below": "below soft limit",
     "near": "near soft limit",
     "over": "over soft limit",
-    "compaction": "compaction near",
 }
 
 
@@ -69,5 +68,9 @@ def tick_labels(view: "ContextMeterView", cells: int) -> str:
 
 
 def words(view: "ContextMeterView") -> str:
-    """Return the meter's level in words, such as `near soft limit`."""
-    return WORDS["compaction"] if view.fraction >= CRITICAL else WORDS[view.level]
+    """Return the meter's level in words, such as `near soft limit`, with the command to run if nothing is automatic."""
+    if view.fraction < CRITICAL:
+        return WORDS[view.level]
+    if view.compaction_fraction:
+        return "compaction near"
+    return f"{'over the window' if view.fraction >= 1 else 'window almost full'}: /compact"
