@@ -1,5 +1,7 @@
 """The sheet that asks the user a question, or to approve a plan: keys, own words, putting it aside."""
 
+import pytest
+
 from tests.tui.app.driving import Driven, end_grace_period, golden, open_app
 from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import AnswerQuestion, Steer
@@ -125,6 +127,32 @@ async def test_a_plan_is_approved_or_refused_with_a_reason() -> None:
     async with open_app(golden("night_shift")) as driven:
         await ask_question(driven, plan)
         assert "Continue with this plan?" in driven.text() and "2. Fix" in driven.text()
+        await driven.press("enter")
+        [answer] = driven.session.submitted
+        assert isinstance(answer, AnswerQuestion) and answer.choice == 0
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (60, 14)])
+async def test_a_long_plan_says_how_many_of_its_rows_were_not_seen_yet(size: tuple[int, int]) -> None:
+    plan = QuestionAsked(
+        question_id=RequestId("q_1"),
+        text="\n".join(f"{number}. Part {number}" for number in range(1, 61)),
+        form="plan",
+        options=("Approve", "Keep planning"),
+    )
+    async with open_app(golden("night_shift"), size=size) as driven:
+        modal = await ask_question(driven, plan)
+        shown = sum(". Part " in row for row in driven.rows())
+        assert shown >= {24: 13, 40: 22, 14: 6}[size[1]], driven.text()
+        assert f"{60 - shown} rows not seen yet" in driven.text() and "PgUp/PgDn scroll" in driven.rows()[-1]
+        await driven.press("pagedown")
+        left = modal.unseen_rows
+        assert 0 < left < 60 - shown and f"{left} rows not seen yet" in driven.text()
+        await driven.press("pageup")
+        assert modal.unseen_rows == left
+        await driven.press(*["pagedown"] * 10)
+        assert "Part 60" in driven.text() and "not seen yet" not in driven.text()
+        assert "PgUp" not in driven.rows()[-1]
         await driven.press("enter")
         [answer] = driven.session.submitted
         assert isinstance(answer, AnswerQuestion) and answer.choice == 0

@@ -12,11 +12,12 @@ from textual.strip import Strip
 from tui_agent.protocol.base import LongText, RequestId, text_preview
 from tui_agent.protocol.commands import AnswerQuestion
 from tui_agent.protocol.events.turn import QuestionAsked
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.text import clean
 from tui_agent.tui.transcript.markdown_stream import markdown_strips
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.rows import wrap
+from tui_agent.tui.widgets.rows import Part, wrap
 from tui_agent.tui.widgets.sheet import NO_ROW, ChoiceSheet
 
 TITLES: Final = {
@@ -38,6 +39,7 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
     scope = "question"
     give_action = "answer"
     answer_actions = frozenset({"answer_number"})
+    tight_below = 30
 
     def __init__(
         self,
@@ -50,6 +52,10 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
         self.field = Field()
         self.plan: str | None = None
         """The plan as edited by the user; None if the user did not edit it."""
+        self.unseen_rows = 0
+        """Number of rows of the text that were not visible yet."""
+        self._rows = 0
+        """Number of rows of the text in the current drawing."""
         self._text = ""
         self._read = read
         self.options = question.options
@@ -87,14 +93,32 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
             self.part(self.looks.symbols.waiting, "warning", bold=True),
             self.part(" " + TITLES[self.question.form], bold=True),
         ]
-        return [self.line(width, title), *self.spacer(width)]
+        # A screen without room for empty rows has the note about unseen rows here instead of above the answers.
+        spacer = self.spacer(width)
+        return [self.line(width, title, [] if spacer else self._unseen_note()), *spacer]
+
+    def _unseen_note(self) -> list[Part]:
+        return (
+            [self.part(format_count(self.unseen_rows, "row") + " not seen yet", "accent")]
+            if self.unseen_rows
+            else []
+        )
 
     def body(self, width: int) -> list[Strip]:
         text = self.plan if self.plan is not None else self._text
         return markdown_strips(text, self.looks, width - 1, "s3")
 
+    def mark_seen(self, rows: int) -> None:
+        # In another drawing, e.g. after a resize, rows have other contents, so count the seen rows again.
+        total = len(self.scrolled.strips)
+        seen = max(rows, self._rows - self.unseen_rows if self._rows == total else 0)
+        self._rows, before = total, self.unseen_rows
+        self.unseen_rows = max(0, total - seen)
+        if self.unseen_rows != before:
+            self.redraw()
+
     def foot(self, width: int) -> list[Strip]:
-        rows = self.spacer(width)
+        rows = [self.line(width, self._unseen_note())] if self.spacer(width) else []
         for number, option in enumerate(self.options):
             rows += self._option_rows(width, number, option)
         return [*rows, self._words_row(width), *self.keys_rows(width)]
@@ -102,7 +126,8 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
     def key_hints(self) -> Sequence[KeyHint]:
         hint = self.key_map.hint
         plan = [hint("edit_plan", "edit the plan")] if self.question.form == "plan" else []
-        return [hint("answer"), hint("pick"), *plan, hint("later")]
+        unseen = [hint("sheet_page", "scroll")] if self.unseen_rows else []
+        return [hint("answer"), *unseen, *plan, hint("pick"), hint("later")]
 
     def _option_rows(self, width: int, number: int, option: str) -> list[Strip]:
         pen = self.choice_pen(number)
