@@ -100,10 +100,15 @@ async def test_text_typed_into_the_question_goes_to_the_prompt_and_ticks_nothing
         await driven.type("not yet")
         assert driven.app.prompt.editor.text == "not yet" and "[x] made.txt" in driven.text()
         await driven.press("escape")
-        await driven.until(lambda: "Enter send message   Esc cancel" in driven.rows()[-1])
-        await driven.press("down", "enter")
+        await driven.until(lambda: "Enter undo" in driven.rows()[-1])
+        await driven.press("ctrl+u")
+        await driven.until(lambda: driven.app.prompt.editor.text == "")
+        await driven.until(lambda: "Enter undo" in driven.rows()[-1])
+        await driven.type("not now")
+        assert driven.app.prompt.editor.text == "not now" and "[x] made.txt" in driven.text()
+        await driven.press("escape", "enter")
         undone = [command.overwrite for command in driven.session.submitted if isinstance(command, Undo)]
-        assert undone == [("made.txt",)] and driven.app.prompt.editor.text == "not yet"
+        assert undone == [("made.txt",)] and driven.app.prompt.editor.text == "not now"
 
 
 async def test_undo_after_a_long_command_does_not_ask_if_nothing_is_uncertain() -> None:

@@ -113,6 +113,11 @@ class FileChoice(ChoiceSheet[tuple[str, ...] | None]):
     def select_default(self) -> None:
         self.chosen = 0
 
+    def end_writing(self) -> None:
+        """Use keys as answers again, with the first row selected."""
+        self.select_default()
+        super().end_writing()
+
     def tick(self) -> None:
         """Tick or clear the box of the selected file."""
         if self.chosen == NO_ROW or not self.count:

@@ -16,6 +16,8 @@ RECENT_S: Final = 2.0
 WRITING_PAUSE_S: Final = 0.8
 """Minimum grace period of a question, in seconds, after text was typed, pasted or sent."""
 _EDITING_KEYS: Final = frozenset({"backspace", "delete", "left", "right"})
+_ERASING_KEYS: Final = frozenset({"backspace", "delete"})
+_ERASING_ACTIONS: Final = frozenset({"erase", "undo_typing", "put_back"})
 _SENDING_ACTIONS: Final = frozenset({"send", "steer", "queue"})
 _EDITING_ACTIONS: Final = _SENDING_ACTIONS | {
     "newline",
@@ -118,6 +120,11 @@ class CoveredPrompt:
 def edits_message(event: events.Key, key_map: KeyMap) -> bool:
     """Return True if the key writes, edits or sends the message while the user is writing it."""
     return event.is_printable or event.key in _EDITING_KEYS or _has_action(event, key_map, _EDITING_ACTIONS)
+
+
+def erases_text(event: events.Key, key_map: KeyMap) -> bool:
+    """Return True if the key erases text of the message, or restores it."""
+    return event.key in _ERASING_KEYS or _has_action(event, key_map, _ERASING_ACTIONS)
 
 
 def sends_message(event: events.Key, key_map: KeyMap) -> bool:

@@ -19,6 +19,7 @@ from tui_agent.tui.widgets.covered_prompt import (
     WRITING_PAUSE_S,
     CoveredPrompt,
     edits_message,
+    erases_text,
     sends_message,
 )
 from tui_agent.tui.widgets.field import Field
@@ -96,9 +97,12 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
     def on_key(self, event: events.Key) -> None:
         # Textual also calls the handlers of base classes, unless `claims_key` has prevented that.
         prompt = self.covered_prompt
-        if prompt is not None and self.is_writing and edits_message(event, self.key_map):
+        if prompt is not None and (
+            edits_message(event, self.key_map) if self.is_writing else self._erases_message(event)
+        ):
             if claims_key(self, event):
                 prompt.type_key(event, sends=sends_message(event, self.key_map))
+                self.begin_writing()
             return
         # Use the key's own time: a key pressed before the question appeared can be handled much later.
         if self.has_grace_period and event.time - self._opened_at < self._grace_s:
@@ -130,6 +134,11 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
     def is_field_selected(self) -> bool:
         """True if letters go to the open field."""
         return self.open_field is not None
+
+    def _erases_message(self, event: events.Key) -> bool:
+        """Return True if the key erases text of the unsent message, although keys are answers now."""
+        is_free = self.open_field is None and not self._actions_of(event)
+        return bool(self.message) and is_free and erases_text(event, self.key_map)
 
     def _take_letter(self, event: events.Key) -> None:
         """Handle a typed letter: an answer, or part of a text for the message."""
