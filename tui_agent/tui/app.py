@@ -343,7 +343,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         return super().report_error(name, error)
 
     def _fatal_error(self) -> None:
-        """Exit without Textual's traceback, because this traceback prints local variables."""
+        """Exit without Textual's traceback, which would print local variables and thus possibly secrets."""
         self._close_messages_no_wait()
 
     # -- leaving ---------------------------------------------------------------------------------------------------
@@ -395,7 +395,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
 
 def session_to_resume(options: SessionOptions, folder: Path | None) -> str:
-    """Return the id of the session to resume; empty if there is none."""
+    """Return the id of the session stored in `folder`; empty if it has no messages or is a demo."""
     has_messages = folder is not None and is_session_stored(folder)
     return folder.name if folder is not None and has_messages and options.client != "demo" else ""
 
@@ -445,9 +445,9 @@ def draw(app: AgentApp) -> int:
 
 
 def _key_words(app: AgentApp, *, goes_back: bool) -> dict[str, str]:
-    """Map actions to their current words in the footer, if these differ from the usual words.
+    """Return the footer's words for actions that now do something else than usual, by the action's name.
 
-    Example: for a shell command, `send` maps to `run`.
+    Example: `{"send": "run"}` while the prompt contains a shell command.
 
     `goes_back`: True if Enter puts the edited message back into the queue.
     """

@@ -126,13 +126,13 @@ class KeysPort(Protocol):
     """The API keys of model providers."""
 
     def names(self) -> frozenset[str]:
-        """Return the names of the API keys and environment variables that have a value."""
+        """Return the names of all non-empty environment variables, and of the variables that saved or typed keys set."""
 
     def ask_with(self, variable: str, key: str) -> Ask:
-        """Return a variant of `ask` that runs `tui-agent` with the environment variable `variable` set to `key`."""
+        """Return a function that runs `tui-agent` with the environment variable `variable` set to `key`."""
 
     async def use(self, variable: str, key: str, model: str, base_url: str) -> bool:
-        """Give the engine an API key for this run, and reopen the session with `model`.
+        """Give the engine an API key that is forgotten when the app quits, and reopen the session with `model`.
 
         `variable`: the environment variable for the key. `base_url`: the model's URL, or empty. Return False if the
         session could not be opened.

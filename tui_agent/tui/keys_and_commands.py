@@ -118,7 +118,7 @@ class KeyHint(NamedTuple):
 
     @property
     def leaves(self) -> bool:
-        """True if the key's action is in `LEAVE_ACTIONS`. A narrow footer leaves out such keys last."""
+        """True if the key leaves the screen, e.g. Esc. If a footer is too narrow for all keys, these keys are kept longest."""
         return self.action in LEAVE_ACTIONS
 
 
@@ -146,7 +146,7 @@ def _part_name(part: str) -> str:
 
 
 def _join_keys(keys: Sequence[str]) -> str:
-    """Return a short text for an action's keys, one key for each choice: `Up/Down`, `[ ]`, `1–6`."""
+    """Return a short text for several keys of an action, e.g. for up and down: `Up/Down`, `[ ]`, `1–6`."""
     names = [key_name(key) for key in keys]
     if len(names) > 2 and "".join(names) in string.digits:
         return f"{names[0]}–{names[-1]}"

@@ -101,7 +101,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
 
 class Workers(WorkerManager):
-    """The app's background workers. The coroutine of a worker that never starts is closed."""
+    """The app's background workers. Closes the coroutine of a worker that never starts, so that Python does not warn."""
 
     # Otherwise Python would warn on the terminal that the coroutine was never awaited.
 

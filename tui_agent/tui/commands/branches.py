@@ -38,7 +38,7 @@ async def _start(
 
 
 def what_if(context: AppContext, argument: str) -> None:
-    """Send a message again with one change, in a new branch.
+    """Fork the session before a message, change one thing (e.g. the message or the model), and send the message again.
 
     `argument`: the event number of the message; the default is the newest message.
     """
@@ -84,9 +84,10 @@ def compare(context: AppContext, argument: str) -> None:
 
 
 def _keep_branch(context: AppContext, names: tuple[str, ...], side: Side) -> None:
-    """Continue with the branch `side`.
+    """Continue with the compared branch `side`.
 
-    Open the branch's session. If this session is already open, revert it to the branch's last event.
+    Open the branch's session. If this session is already open, revert it to the branch's last event. `names`: the
+    compared sessions, as arguments of `tui-agent compare`.
     """
     open_session = context.app.session_id
     if side.session != open_session:

@@ -55,7 +55,7 @@ def choose_agent(context: AppContext, argument: str) -> None:
 async def list_agents(
     context: AppContext, picker: Picker, kind: str, now: str = "", others: Sequence[Item] = ()
 ) -> None:
-    """Fill the list with the agents of one kind, and add the rows `others` at its end.
+    """Show the agents of one kind in the list `picker`, followed by the rows `others`.
 
     `kind`: `hub` for main agents, `delegate` for subagents. `now`: the name of the current agent.
     """

@@ -24,7 +24,7 @@ def copy_answer(context: AppContext, argument: str) -> None:
 
 
 def paste_image(context: AppContext, argument: str) -> None:
-    """Attach the image in the clipboard. If there is no image, paste the text that was cut in the app."""
+    """Attach the image in the clipboard. If there is no image, paste the text last copied or cut in the app."""
     context.worker(_paste(context), "paste")
 
 

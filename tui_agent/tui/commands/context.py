@@ -165,9 +165,9 @@ def _draw_sections(facts: Facts, view: ContextMeterView) -> None:
 
 
 class _Columns(NamedTuple):
-    """Widths in terminal cells of the columns in the table of context sections.
+    """The columns of the table of context sections: which are shown, and their widths in terminal cells.
 
-    If the table is narrow, it has no bar. If it is still too wide, the share is left out too, and then the budget.
+    If space is short, the bar is left out first, then the share, then the budget.
     """
 
     name: int
@@ -273,7 +273,7 @@ def _draw_next(facts: Facts, view: ContextMeterView, tokens: int, usd: float | N
 
 
 def draw_ledger(facts: Facts, view: LedgerView, price: float | None) -> None:
-    """Add tables that show what fills the context, sorted by size.
+    """Add tables of what fills the context to `facts`, each sorted by size.
 
     `price`: USD per million input tokens; None if unknown.
     """
@@ -301,7 +301,11 @@ def _draw_sums(facts: Facts, title: str, sums: Sequence[LedgerSum], price: float
 def _draw_table(
     facts: Facts, heads: tuple[str, str], lines: Sequence[tuple[str, int, int]], price: float | None
 ) -> None:
-    """Add a table to the sheet."""
+    """Add a table to `facts`.
+
+    `heads`: the headings of the first two columns. `lines`: a (name, number, tokens) tuple for each row. `price`: USD
+    per million tokens.
+    """
     facts.gap()
     facts.figures(heads[0], "t3", (heads[1], 8, "t3"), ("tokens", 9, "t3"), ("price", 11, "t3"))
     for name, number, tokens in lines:
@@ -310,7 +314,7 @@ def _draw_table(
 
 
 def _draw_requests(facts: Facts, view: LedgerView) -> None:
-    """Add a table of the newest requests."""
+    """Add a table of the newest requests to the model to `facts`."""
     newest = view.requests[-MAX_REQUESTS:]
     facts.gap()
     facts.figures("newest requests", "t3", ("tokens", 9, "t3"), ("cached", 11, "t3"))

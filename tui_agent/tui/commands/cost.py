@@ -65,7 +65,7 @@ def show_cost(context: AppContext, argument: str) -> None:
 def _draw_turns(facts: Facts, trace: TraceView, state: SessionStateView, *, is_priced: bool) -> None:
     """Add a row for each turn: cost, tokens sent and received, and the largest request.
 
-    All undone turns share one row.
+    All undone turns share one row. `is_priced`: False to leave out the column for the cost.
     """
     wide = facts.width >= 62
     # Widths of the columns; a column of width 0 is left out.

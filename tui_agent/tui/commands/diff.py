@@ -42,7 +42,7 @@ def _show_turn(context: AppContext, turn: int) -> None:
 
 
 async def _events_of(context: AppContext, turn: int) -> list[Envelope]:
-    """Return the events of a turn, without changes to files that an undo of other turns kept.
+    """Return the events of a turn, except file changes of older turns that an undo recorded again in this turn.
 
     Return an empty list if there is no such turn.
     """

@@ -99,8 +99,8 @@ def use_local_model(context: AppContext, argument: str) -> None:
 def set_up_provider(context: AppContext, argument: str, *, back: Callable[[], None] = lambda: None) -> None:
     """Ask for the API key of a provider.
 
-    `argument`: a provider, a model or a URL; empty for the configured model or the user's choice. `back`: called if the
-    user closes the form.
+    `argument`: a provider, a model or a URL. If it is empty, ask for the key of the configured model or, if no model
+    is configured, let the user choose a provider. `back`: called if the user closes the form.
     """
     missing_model = context.config.model if context.config is not None and not context.has_model else ""
     if is_web_address(argument):

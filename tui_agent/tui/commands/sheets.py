@@ -22,8 +22,9 @@ def open_picker(
     """Open a list. If the user chooses an item, call `choose` with the item's value.
 
     - `empty`: text to show if the list is empty
-    - `typed_prefix`: first words of a row for the typed text, e.g. `Use the model named`
-    - `address_prefix`: the first words of this row if the typed text is a URL
+    - `typed_prefix`: if given, the list ends with a row that chooses the typed text itself, e.g. `Use the model named
+      gpt-x`; these are the words before the text
+    - `address_prefix`: the words to use instead if the typed text is a URL
     - `back`: called if the user closes the list without a choice
     - `has_filter`: False if a row undoes or discards something (see `Picker`)
     """

@@ -34,7 +34,7 @@ _ENTRIES_PER_SLICE = 50
 
 
 class ChatWidget(TranscriptWidget):
-    """The transcript widget; passes its messages to `Chat`."""
+    """The transcript widget; passes its Textual messages, such as clicked links, to `Chat`."""
 
     chat: "Chat"
 
@@ -425,7 +425,7 @@ class Chat:
             self.app.show_keys()
 
     def close(self) -> bool:
-        """Clear the selection, close the search, or leave the transcript; return False if nothing was done."""
+        """Clear the selection; else close the search; else leave the transcript. Return False if there was nothing to do."""
         if self.start.display:
             if not self.context.editor.text:
                 self.focus()

@@ -1,7 +1,7 @@
 """Remembers the user's choices for later starts: theme, model, side panes, and the policy of each project.
 
-Invariant: only choices made in the app are remembered, but never the policies `plan` and `bypass`. The policy of an
-approved plan holds only for its session.
+Invariant: only choices made in the app are remembered, but never the policies `plan` and `bypass`. The policy
+that the user chooses when approving a plan holds only for that session.
 """
 
 import asyncio
@@ -78,21 +78,21 @@ class ChoiceKeeper:
             self.update(self._context.state)
 
     def try_policy(self, name: UserPolicy) -> None:
-        """Switch to the policy `name`. If the agent then gets work under this policy, save the policy for later starts."""
+        """Switch to the policy `name`. Save it for later starts once the user sends the agent a message under it."""
         is_remembered = name not in NEVER_REMEMBERED and self._context.is_connected
         self._chosen_policy, self.tried_policy = "", name if is_remembered else ""
         self._switch_policy(name)
 
     def note_work(self, command: Command) -> None:
-        """Save the policy that the user is trying out, if `command` gives the agent work."""
+        """Save the policy set by `try_policy` if `command` gives the agent work, e.g. a message."""
         if self.tried_policy and isinstance(command, WORK):
             self._chosen_policy, self.tried_policy = self.tried_policy, ""
             self.update(self._context.state)
 
     def begin_session(self) -> None:
-        """Forget the chosen policy, because another session was opened.
+        """Forget the policies that are not saved yet, because another session was opened.
 
-        If the new session does not use the tried policy, forget this policy too.
+        A policy set by `try_policy` is kept if the new session uses it too.
         """
         settings = self._context.state.settings
         self._chosen_policy = ""

@@ -27,9 +27,9 @@ class DiskChanges:
         """Kinds of change outside the app. A key is (path, sequence number of the last event that changed the file)."""
 
     def by_path(self, views: Views) -> Mapping[str, DiskChange]:
-        """Map the path of each file that was changed outside the app to the kind of change.
+        """Return the kind of change for each file that was changed outside the app, by path.
 
-        The kind is `undone` if the file has its content from before the session again, otherwise `changed`.
+        The kind is `undone` if the file again has its content from before the session, otherwise `changed`.
         """
         if not self._changes:
             return {}
@@ -66,7 +66,7 @@ class DiskChanges:
 def _find_differing(workspace: Path, files: Sequence[ChangedFile]) -> dict[tuple[str, int], DiskChange]:
     """Compare files on disk with their last recorded content, and return the differences.
 
-    Blocks.
+    Blocks, so call it in a thread.
     """
     changes: dict[tuple[str, int], DiskChange] = {}
     for file in files if workspace.is_dir() else ():

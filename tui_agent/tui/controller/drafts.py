@@ -18,7 +18,7 @@ DRAFT_S = 0.3
 
 
 class DraftFile:
-    """File with the unsent message of one session. All methods block."""
+    """File with the unsent message of one session. All methods block, so call them in a thread."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -113,7 +113,7 @@ class DraftKeeper:
         """True after a warning about an unsaved draft."""
 
     def take_prompts(self) -> None:
-        """Add the messages from the session's log to the prompt's history. Append new messages to the history file too."""
+        """Add the user's messages from the log to the prompt's history, and those sent in this app to the history file."""
         session, prompts = self._context.session, self._context.views.prompts
         if session is not None and prompts:
             self._context.views.prompts = []

@@ -161,7 +161,8 @@ class PaneUpdater:
     def _notify(self, before: str, view: StatusView) -> None:
         """Show the new status in the terminal's title.
 
-        If the terminal lacks the focus, notify the user that a turn ended or waits for an answer.
+        If the terminal lacks the focus, notify the user that a turn ended or waits for an answer. `before`: the mood
+        (e.g. `running`) of the previous status.
         """
         title = clean_line(self._host.state.title) or "tui-agent"
         mark = {"waiting": "? ", "running": "* ", "failed": "x "}.get(view.mood, "")
@@ -191,7 +192,7 @@ class PaneUpdater:
             self.show_status()
 
     def _stopped_status(self) -> StatusView | None:
-        """Return the status for an engine that has ended, or that could not store an event. Otherwise, return None."""
+        """Return the status to show if the engine has ended or could not store an event; otherwise None."""
         host = self._host
         if host.sessions.must_reopen and not host.sessions.under_way:
             return StatusView("failed", "engine ended", "send a message to open the session again")

@@ -26,7 +26,7 @@ class Pump:
     - `after`: number of the newest event in the views
     - `follow`: takes an event's number and returns a cursor that starts after this event
     - `show`: called with the names of the changed views
-    - `show_from_seq`: number of the event to apply before the views are shown
+    - `show_from_seq`: the views are shown for the first time when they contain the event with this number
     - `branch_changed`: awaited after an undo or a redo, before the views are shown
     """
 

@@ -27,7 +27,7 @@ def _asking_delegate(state: SessionStateView, request: PermissionRequested) -> s
 def _count_following(state: SessionStateView, request: PermissionRequested) -> int:
     """Return the number of permission requests that will probably follow this one.
 
-    These are the same agent's later open calls of the same tool.
+    They are expected for the calls of the same tool that the same agent requested after this one.
     """
     calls = state.open_calls
     index = next((i for i, call in enumerate(calls) if call.call_id == request.call_id), len(calls))
@@ -175,7 +175,7 @@ class OpenQuestions:
         self._app.push_screen(modal, submit)
 
     def cover_prompt(self) -> CoveredPrompt:
-        """Return the object through which a new question handles the prompt below it."""
+        """Return an object that gives a new question access to the unsent message in the prompt below the question."""
         is_typing = time.monotonic() - self._app.typed_at <= RECENT_S
         return CoveredPrompt(self._host.editor, self._stop, is_typing=is_typing)
 

@@ -38,7 +38,7 @@ _FILES, _LEFT = "Files", "Kept"
 
 
 class KeptFilesPicker(Picker):
-    """List of the files that an undo or revert kept, because someone else had changed them.
+    """List of the files that an undo or revert did not restore, because someone else had changed them.
 
     Typed text goes to the message in the prompt.
     """
@@ -91,7 +91,7 @@ class RewindActions:
     def undo(self, argument: str = "") -> None:
         """Undo the newest turn, and put its message back into the prompt.
 
-        `argument`: `turn N` or `N` to ask about an undo of this turn and all later ones.
+        `argument`: `turn N` or `N` to ask whether to undo turn N and all later turns; empty for the newest turn.
         """
         argument = f"turn {argument}" if argument.isdecimal() else argument
         if argument and not self._is_newest_turn(argument):
@@ -337,7 +337,7 @@ class RewindActions:
         host.submit(PlanRevert(to_seq=to_seq))
 
     def _ask_about_kept(self, restored: CheckpointRestored, to_seq: int) -> None:
-        """List the files that an undo or revert kept, and ask which to restore anyway."""
+        """List the files that an undo or revert did not restore, and ask which to restore anyway."""
         host, count = self._host, restored.kept_count
         verb = "redo" if host.views.is_redo else "undo"
         object_, pronoun = ("it", "it") if count == 1 else ("one of them", "them")

@@ -1,6 +1,6 @@
 """Reports errors in parts of the screen. Each error is reported once.
 
-Invariant: errors go to a private file with secrets redacted, because only the engine writes the log.
+Invariant: errors go to a private file (with secrets redacted) and not to the log, because only the engine writes the log.
 """
 
 import os

@@ -367,7 +367,7 @@ class ApiKeys:
         self._host = host
 
     def names(self) -> frozenset[str]:
-        """Return the names of the API keys and environment variables that have a value."""
+        """Return the names of all non-empty environment variables, and of the variables that saved or typed keys set."""
         app, config = self._host.app, self._host.config
         names = frozenset(name for name, value in app.environ.items() if value)
         if config is None:
@@ -381,7 +381,7 @@ class ApiKeys:
             return names | typed
 
     def ask_with(self, variable: str, key: str) -> Ask:
-        """Return a function that runs `tui-agent` commands with `key` as the environment variable `variable`."""
+        """Return a function that runs `tui-agent` with the environment variable `variable` set to `key`."""
         app = self._host.app
         return app.outside or CommandLine(_with_key(app.options, variable, key), app.environ)
 

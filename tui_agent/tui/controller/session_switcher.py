@@ -188,7 +188,8 @@ class SessionSwitcher:
         """Show the end of a long session at the app's start, before the engine has loaded the session.
 
         Return the views of the end, and the background task that builds the views of the whole session. Both are None
-        for a shorter session. Each can also be None for a long one.
+        if the session is short. In a long session, the first is None if no session state is cached, and the second if
+        the session is not very long.
         """
         stored = await session.wait_until_readable()
         if stored is None or stored.last_seq < LONG_SESSION_EVENTS or self._host.session is not None:
@@ -208,7 +209,7 @@ class SessionSwitcher:
     async def _views_of_end(self, session: AppSession, last_seq: int) -> Views | None:
         """Return views of the end of a very long session.
 
-        Return None if the session is shorter, or if no session state is cached.
+        Return None if the session is not very long, or if no session state is cached.
         """
         if last_seq < VERY_LONG_SESSION_EVENTS:
             return None
@@ -322,7 +323,7 @@ class SessionSwitcher:
             self._host.start_page.offer_watching()
 
     def watch(self) -> None:
-        """Show the locked session of the start page, read-only, while another process writes it."""
+        """Show the session that could not be opened because another process writes it, read-only."""
         if self._locked is None:
             return
         options, folder = self._locked
@@ -422,7 +423,7 @@ def _spawn_remote(host: SessionHost) -> Callable[[SessionOptions], AppSession]:
 
 
 def _plugins_at_work(views: Views) -> str:
-    """Return a clause about running plugin tools, with the way to turn one off. Empty if none runs."""
+    """Return a clause that names the running plugin tools and the command to disable a plugin; empty if none runs."""
     running = {call.name for call in views.state.view().open_calls if call.started}
     owners = {
         offer.removeprefix("tool:"): event.plugin

@@ -113,7 +113,7 @@ class StartPage:
         host.app.watch(host.app, "app_focus", self._read_facts_again, init=False)
 
     def show_early(self) -> None:
-        """Show the start page early if certainly no model is set."""
+        """Show the start page before a session is open, if it is already certain that no model is set."""
         host, options = self._host, self._host.app.options
         config = host.config
         is_session = options.session or options.continue_latest
@@ -140,7 +140,7 @@ class StartPage:
     def expect_model(self, name: str) -> None:
         """Update the start page while the session is being reopened with another model.
 
-        `name`: the name of this model. An empty name means that the session could not be opened.
+        `name`: the name of this model; empty to expect no model any more, because the session could not be opened.
         """
         before, self._expected_model = self._expected_model, name
         if name:

@@ -85,7 +85,7 @@ class StatusCommand:
 async def run_status_command(
     command: str, facts: str, folder: Path, environ: Mapping[str, str]
 ) -> tuple[str, str]:
-    """Return the first line of the command's output, and a fault if the command failed."""
+    """Return the first line of the command's output, and an error message (empty if the command succeeded)."""
     if not command:
         return "", ""
     try:

@@ -196,7 +196,7 @@ class LinePrinter:
         return [*detail, f"turn {end.turn}, {reason}, {format_duration(end.duration_ms / 1000)}"]
 
     def _context_lines(self, record: Envelope) -> list[str]:
-        """Return the lines for an event of the context or of the repository map."""
+        """Return the lines for an event about the context (e.g. a compaction) or about the repository map."""
         match record.payload:
             case ContextWarned(level=level, fraction=fraction):
                 return [f"context, {level} the limit, {format_percent(fraction)}"]
@@ -291,7 +291,7 @@ class LinePrinter:
         return SubmitPrompt(text=line)
 
     def say_engine_end(self) -> None:
-        """Print the calls that are still running, and the reason why the engine ended."""
+        """Print the tool calls that were running when the engine ended, and the reason why it ended."""
         for call_words in self.verbs.values():
             self.say(f"tool {call_words}, not finished")
         failure = self.session.failure

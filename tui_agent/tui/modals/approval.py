@@ -38,7 +38,7 @@ class Approval(ApprovalRows):
             self.redraw()
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scopes in which keys are looked up: first the open text field or this sheet, then all sheets."""
+        """Return the scopes of the keys that work now: first that of the open text field or this sheet, then `sheet`."""
         if self.typing:
             return "rule" if self.chosen == "a" else "reason", "sheet"
         return self.scope, "sheet"
@@ -115,7 +115,7 @@ class Approval(ApprovalRows):
     def edit_rule(self) -> None:
         """Let the user edit the rule for the answer "always".
 
-        The field starts with the wider rule, if there is one.
+        The field starts with the rule that the request offers as the wider one, if it offers one.
         """
         choice = self.choice("a")
         if self.shows_policy:

@@ -84,7 +84,7 @@ class PreviewTexts:
 def block_rows(block: DisplayBlock, looks: Looks, width: int, text: str) -> list[Strip]:
     """Draw a block of a preview.
 
-    `text`: the block's full text, used for diffs and texts.
+    `text`: the full text of a diff, a text or a program's output; ignored for other blocks.
     """
     match block:
         case DiffBlock():

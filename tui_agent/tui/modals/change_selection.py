@@ -38,7 +38,7 @@ class ChangeSelection:
         self.path, self.hunk = path, hunk
 
     def limit(self, hunks: int) -> None:
-        """Select the last hunk, if the file now has fewer hunks."""
+        """Select the last hunk if the selected one no longer exists. `hunks`: number of hunks that the file has now."""
         self.hunk = min(max(0, self.hunk), hunks - 1)
 
     @property

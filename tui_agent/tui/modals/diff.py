@@ -178,7 +178,7 @@ class DiffSheet(Viewer):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def redraw(self, *, keep: bool = True) -> None:
-        """Draw the sheet, and scroll to the selected change if it is no longer on the screen."""
+        """Draw the sheet, and scroll to the selected change unless it is visible. `keep`: False to scroll to the top first."""
         comparison = self._comparison_of(self._selection.path)
         if comparison is not None:
             self._selection.limit(len(_hunks_of(comparison)))
@@ -391,7 +391,7 @@ def _hunks_of(comparison: Comparison | None) -> list[str]:
 
 
 def _shared_lines(comparison: Comparison | None, hunk: int) -> tuple[int, ...]:
-    """Return the numbers of a hunk's lines that the user changed too."""
+    """Return the line numbers of those lines of a hunk that the user changed too."""
     diff = None if comparison is None else comparison[0]
     return () if diff is None else diff.shared_lines.get(hunk, ())
 
@@ -421,7 +421,7 @@ def _text_of(comparison: Comparison) -> str:
 
 
 def _describe(file: ChangedFile, hunk: str, minus: str) -> list[str]:
-    """Return paragraphs about the effect of reverting a hunk."""
+    """Return paragraphs about the effect of reverting a hunk (a part of a diff). `minus`: the sign for removed lines."""
     changes = format_line_changes(*count_line_changes(*hunk_sides(hunk)), minus)
     counts = " ".join(words for words, _ in changes)
     note = "Your own lines in this file are kept. " if "human" in file.authors else ""

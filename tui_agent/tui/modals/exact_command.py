@@ -40,7 +40,7 @@ def command_text(runs: RunEffect) -> str:
 
 
 def is_command(text: str, runs: RunEffect) -> bool:
-    """Return True if `text` is the command `runs`, without any difference."""
+    """Return True if `text` is exactly the command line of `runs`."""
     # The log has only the beginning of a very long command, so only this beginning is compared.
     if not runs.argv:
         known, cut, _ = runs.script.rpartition(_CUT)

@@ -1,4 +1,4 @@
-"""The question before an undo about running background jobs, and about files that someone else may have changed.
+"""The sheet that asks before an undo: it names running background jobs, and files that someone else may have changed.
 
 Invariant: each file is shown with the reason for the question, and only ticked files are undone.
 """

@@ -102,7 +102,7 @@ class Workplaces(NamedTuple):
 
 
 def find_workplaces(workspace: Path, suffix: str) -> Workplaces:
-    """Check for a git repository, and find an unused name for a fork's folder. Blocks."""
+    """Check for a git repository, and find an unused name for a fork's folder. Blocks, so call it in a thread."""
     in_repository = any((folder / ".git").exists() for folder in (workspace, *workspace.parents))
     folder = workspace.with_name(f"{workspace.name}-{suffix}")
     number = 2

@@ -36,7 +36,7 @@ class FileRule(NamedTuple):
 
     - `scope`: where the rule applies, in words
     - `file`: path of the policy file
-    - `workspace`: the only folder of the rule; empty if the rule applies everywhere
+    - `workspace`: the only folder in which the rule applies; empty if the rule applies everywhere
     - `is_own`: True if the rule is in the user's own file, not in a project's file
     """
 

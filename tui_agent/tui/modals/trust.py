@@ -221,7 +221,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
     # -- keys ------------------------------------------------------------------------------------------------------
 
     def use(self) -> None:
-        """Give the selected answer, show the selected file, or send the message in the prompt."""
+        """Give the selected answer, or show the selected file; if no row is selected, send the message in the prompt."""
         if self.chosen == NO_ROW:
             self.send_message()
         elif self.chosen < len(self.entries):

@@ -100,7 +100,7 @@ def show_full_notice(context: AppContext, notice: Notice) -> bool:
 
 
 def warn_newest_only(context: AppContext, facts: Facts) -> None:
-    """Add a warning if the numbers cover only the newest part of a loading session."""
+    """Add a warning if the numbers cover only the newest part of the session, because the session is still loading."""
     progress = context.sessions.load_progress
     if progress:
         facts.text(f"These numbers cover only the newest part of the session: {progress}.", "warning")

@@ -35,7 +35,7 @@ class Notice(LinePane):
         return bool(self.display) and self.cut
 
     def fit(self, width: int, limit: int) -> int:
-        """Return the number of rows that the notice needs at this width in cells, at most `limit`. Update `cut`."""
+        """Return the number of rows that the notice needs at this width in cells, at most `limit`; set `cut` if it needs more."""
         limit, rows = min(limit, MAX_ROWS), len(self._wrap(width))
         self.cut = rows > limit
         return min(rows, limit)

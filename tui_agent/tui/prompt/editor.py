@@ -387,8 +387,8 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
     def _drop_default_key(self, key: str) -> bool:
         """Ignore a default key of the prompt whose action the user has moved to another key.
 
-        Otherwise the text area would run its own action for the key. But the default keys of the message history still
-        move the cursor up or down. Return False if the key is not a default key of the prompt.
+        If the key were not ignored, Textual's text area would run its own action for it. But Up and Down still move
+        the cursor. Return False if the key is not a default key of the prompt.
         """
         for action, choice in _DEFAULT_KEYS.find(key, ("prompt",)):
             if action.name == "history":
@@ -397,7 +397,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return False
 
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
-        """Scroll to the cursor if the cursor is within the text."""
+        """Scroll to the cursor, unless the cursor is past the end of the text."""
         # During an undo, Textual calls this method while the cursor is past the end.
         if self.cursor_location[0] >= self.document.line_count:
             return Offset(0, 0)
@@ -437,7 +437,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         getattr(self, methods[choice if len(methods) > 2 else choice > 0])()
 
     def queue(self) -> bool:
-        """Queue the message if a turn runs or starts; return False if the editor is empty."""
+        """Queue the message if a turn runs or starts, otherwise do nothing; return False if the editor is empty."""
         has_text = bool(self.text.strip())
         if has_text and self.can_queue:
             self.submit("queue")
@@ -484,4 +484,4 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return True
 
     def action_none(self) -> None:
-        """Do nothing, because the app itself handles these keys."""
+        """Do nothing: the keys F6, F7, PgUp and PgDn belong to the app, not to the text area."""

@@ -70,7 +70,7 @@ def find_files(candidates: Iterable[MentionCandidate], root: Path) -> tuple[dict
 async def find_refused(
     paths: Iterable[str], ask_session: Callable[[str, str], Awaitable[Sequence[str]]]
 ) -> frozenset[str]:
-    """Return the paths that the policy does not let a message send."""
+    """Ask the session which of these paths the policy does not allow to be sent with a message, and return them."""
     return frozenset(await ask_session(REFUSED_MENTIONS, "\n".join(paths)))
 
 

@@ -60,7 +60,7 @@ _NAMING = (
 def has_no_model_or_session(
     options: SessionOptions, environ: Mapping[str, str], settings: Mapping[str, object]
 ) -> bool:
-    """Return True if neither a model nor a session is configured."""
+    """Return True if no option, variable or configuration file names a model, and no option names a session."""
     is_named = any((options.model, options.base_url, options.agent, options.session, options.continue_latest))
     files = [options.cwd / name for name in (".env", ".tui_agent/config.toml")]
     has_files = any(os.path.exists(file) for file in files)  # noqa: PTH110 - false where it may not be read

@@ -93,7 +93,7 @@ class ThemeFile(NamedTuple):
     """A validated theme.
 
     - `colors`: `#rrggbb` for every role; empty if the theme uses the terminal's colours
-    - `colors_256`: colours to use instead in a terminal with 256 colours, where the nearest colour looks wrong
+    - `colors_256`: replacements for those of the `colors` that look wrong in a terminal with only 256 colours
     """
 
     name: str

@@ -365,7 +365,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         return is_too_young(layout.entry(index), layout.now())
 
     def _show_young_calls(self) -> None:
-        """Show the calls with delayed rows, if they are still running."""
+        """Show the calls that were left out because they had just begun, if they are still running."""
         # Rows of new calls are delayed, because most of these calls end before their row could be read.
         self._quick_timer = None
         self._redraw(self._unfinished)

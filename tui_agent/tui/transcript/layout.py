@@ -1,4 +1,4 @@
-"""Layout of the transcript: which entries are laid out, and the rows of each, with a guess until the entry is drawn.
+"""Layout of the transcript: the entries that are laid out, and their rows (an estimated number until they are drawn).
 
 Invariant: a slot's height is exact once it was drawn with the current look.
 """
@@ -176,7 +176,7 @@ class Layout:
         """Use a newer view of the transcript.
 
         - `changed`: indices of the changed entries; new entries can be left out
-        - `in_view`: indices of the entries on the screen, which are folded later
+        - `in_view`: indices of the entries on the screen, which are not folded at the end of their turn but later
         """
         self.auto_fold.deferred.update(in_view)
         known = min(len(self.slots), len(entries))

@@ -80,7 +80,7 @@ def selected_source(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None
 
 
 def _selected_parts(row: Row, bound: tuple[int, int]) -> Iterator[tuple[Run, int, int]]:
-    """Yield each run of `row` that has selected characters, with the first and the end of these characters."""
+    """Yield (run, start, end) for each run of `row` with selected characters; the bounds count within the run."""
     start = 0
     for run in row.runs:
         first, last = max(bound[0] - start, 0), min(bound[1] - start, len(run.text))

@@ -37,7 +37,7 @@ class Look:
 
     - `width`: width in cells, with both margins
     - `base`: background role of all text
-    - `actions`: the actions to show
+    - `actions`: the actions that the app can run, e.g. `fork`; others are not shown
     """
 
     palette: Palette

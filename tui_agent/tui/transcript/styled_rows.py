@@ -165,9 +165,9 @@ def _at_edge(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _at_word(text: str, start: int, end: int) -> tuple[int, int]:
-    """Break a line at the end of a word in the second half of the line.
+    """Break a line at the end of a word in the second half of the line; if there is none, at `end`.
 
-    If there is no such place, break the line at `end`.
+    Return the end of the line and the start of the next one, as indices into `text`.
     """
     least = start + (end - start) // 2
     if text[end] == " " and text[end - 1] != " ":
@@ -187,7 +187,8 @@ def _in_word(character: str) -> bool:
 def _break_at(text: str, start: int, end: int) -> tuple[int, int]:
     """Break a line at its last space, and skip the spaces around the break.
 
-    Break at `end` if the line has no space, or if a wide character is next to `end`.
+    Break at `end` if the line has no space, or if a wide character is next to `end`. Return the end of the line and the
+    start of the next one, as indices into `text`.
     """
     if text[end] != " " and (_wide(text[end]) or _wide(text[end - 1])):
         return end, end

@@ -45,7 +45,7 @@ class Figure(NamedTuple):
 
 
 def final_sums(side: Side) -> Beat:
-    """Return the numbers of a compared session at its end."""
+    """Return the figures of a compared session, such as cost and tokens, at its end."""
     return Beat(
         side.duration_ms,
         "end",
@@ -65,9 +65,9 @@ def final_sums(side: Side) -> Beat:
 
 
 def sums_at(side: Side, ms: float) -> Beat:
-    """Return the numbers of a compared session `ms` milliseconds after the fork point.
+    """Return the figures of a compared session `ms` milliseconds after the fork point.
 
-    If the session ended earlier, return the numbers at its end.
+    If the session ended earlier, return the figures at its end.
     """
     if not side.timeline or ms >= side.timeline[-1].at_ms:
         return final_sums(side)
@@ -82,7 +82,7 @@ def sums_at(side: Side, ms: float) -> Beat:
 def build_figures(left: Side, right: Side, now: tuple[Beat, Beat] | None = None) -> list[Figure]:
     """Return the rows of the comparison's table.
 
-    `now`: the numbers of both sessions at one moment; by default, at the end of each session.
+    `now`: the figures of both sessions at one moment; by default, at the end of each session.
     """
     ends = final_sums(left), final_sums(right)
     own, other = now or ends
@@ -113,8 +113,8 @@ def describe_model(side: Side) -> str:
 def describe_fork_point(point: LastSharedEvent | None) -> tuple[str, str]:
     """Describe the common beginning of two sessions.
 
-    Return a description, and in quotation marks the last message or action before the sessions differ. This text
-    can be empty.
+    Return two texts: a description such as `both start at event 88, after `, and the last common message or action in
+    quotation marks (or an empty text).
     """
     if point is None:
         return "no common start: the whole sessions are compared", ""

@@ -370,7 +370,7 @@ class MapScreen(MapPage):
         return None
 
     def change_length(self, direction: int) -> None:
-        """Make the map longer if `direction` is negative, otherwise shorter."""
+        """Make the map longer (`direction` -1, the first of the two keys) or shorter (1)."""
         now, longer = self.choice.max_tokens, direction < 0
         others = [length for length in LENGTHS if (length > now if longer else length < now)]
         if others:

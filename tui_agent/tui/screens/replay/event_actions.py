@@ -41,7 +41,7 @@ MAX_JOB_LINES = 8
 
 
 class EventActions(MomentScreen):
-    """The replay screen with its actions; subclasses add the search and the keys that move."""
+    """The replay screen with its actions; subclasses add the search and the keys that move the playhead."""
 
     def offered_actions(self) -> list[Action]:
         """Return the replay's available actions with their footer labels."""

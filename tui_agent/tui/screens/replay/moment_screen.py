@@ -246,7 +246,7 @@ class MomentScreen(PlayheadScreen):
     # -- reading ---------------------------------------------------------------------------------------------------
 
     async def _read(self) -> None:
-        """Read the log, and build the timeline and the keyframes, without blocking the keys."""
+        """Read the log, and build the timeline and the keyframes (stored views, for fast jumps), without blocking the keys."""
         try:
             records = await self.source.read_all()
         except TuiAgentError as fault:

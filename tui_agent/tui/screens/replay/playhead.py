@@ -23,7 +23,8 @@ Stop: TypeAlias = Literal["event", "part", "turn", "marker"]
 class Playhead:
     """The playhead of a timeline.
 
-    `speed`: 1 for real time, with long pauses shortened.
+    - `place`: index of the shown event on the timeline
+    - `speed`: 1 for real time, with long pauses shortened
     """
 
     def __init__(self, line: Timeline, place: int, speed: float = 1.0) -> None:
@@ -135,5 +136,5 @@ class PlayheadScreen(FullScreen):
         self.move_to(0 if direction < 0 else self.playhead.last)
 
     def change_speed(self, direction: int) -> None:
-        """Play faster if `direction` is negative, otherwise slower."""
+        """Play faster (`direction` -1, the first of the two keys) or slower (1)."""
         self.move(lambda head: head.change_speed(-direction))

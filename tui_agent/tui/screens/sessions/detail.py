@@ -76,7 +76,7 @@ class BranchPreview:
 class Preview:
     """A session as printed by `sessions preview --json`.
 
-    - `flaws`: descriptions of damages in the log; None if the log was not checked
+    - `flaws`: descriptions of the damage in the log; None if the log was not checked
     - `first`, `last`: the user's first and last message; None if there is none, or if it was not read
     - `tests`: the counts `passed` and `failed`
     - `todo`: the counts `done` and `total`

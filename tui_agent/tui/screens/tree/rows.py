@@ -211,7 +211,7 @@ def _describe_tools(calls: Mapping[str, int]) -> str:
 
 
 def last_message(nodes: Sequence[Node], node: Node) -> Node | None:
-    """Return the row's message, or the newest message of its branch. Return None if there is no text."""
+    """Return the row of a message itself; for a branch, the row of its newest message. None if there is no message text."""
     if node.is_message:
         return node if node.result.text else None
     messages = [other for other in nodes if other.is_message and other.branch is node.branch]
@@ -219,7 +219,7 @@ def last_message(nodes: Sequence[Node], node: Node) -> Node | None:
 
 
 def parent_message(nodes: Sequence[Node], node: Node) -> Node | None:
-    """Return the message of the parent branch after which this row's branch begins. Return None for other rows."""
+    """For the row of a branch, return the message of the parent branch after which it begins; otherwise None."""
     at_seq, depth = node.branch.at_seq, node.branch.depth
     if at_seq is None or node.is_message:
         return None
