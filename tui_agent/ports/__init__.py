@@ -1,4 +1,4 @@
 """Protocols between the engine and its surroundings: models, tools, files, storage, clients.
 
-Invariant: the modules contain no implementation and no I/O.
+Invariant: the modules access files and programs only through these protocols.
 """

@@ -110,7 +110,7 @@ class ExecResult:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """The sandbox's remarks as sentences."""
+        """Sentences about misleading output, e.g. files that appeared empty because the sandbox hid their secrets."""
         names = list_first(self.emptied_secrets, MAX_NAMED_FILES)
         unread = f"{names} may hold secrets and appeared empty to this command."
         return (unread, *self.notes) if self.emptied_secrets else self.notes
@@ -325,12 +325,13 @@ class ProcessOpener(Protocol):
 
 @runtime_checkable
 class CommandOpener(Protocol):
-    """An environment that can start background programs with the same limits as commands."""
+    """An environment that can start background programs in the same sandbox as commands."""
 
     async def open_command(self, spec: ExecSpec) -> PipedProcess:
         """Start a program with pipes.
 
-        `stdin` and the limits in `spec` have no effect. Raise `EnvironmentFault` if the program cannot start.
+        `stdin`, `timeout` and the limits of the output in `spec` have no effect. Raise `EnvironmentFault` if the
+        program cannot start.
         """
         ...
 

@@ -38,7 +38,7 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
-    """The start or end of a turn, as a middleware's methods get it.
+    """The start or end of a turn: the argument of `Middleware.on_turn_start` and `on_turn_end`.
 
     `emit`: appends an event to the log. The event's author is the running agent.
     """

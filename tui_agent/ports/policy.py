@@ -65,9 +65,11 @@ class Decision:
     - `unnamed_secrets`: secret files that the commands would read without naming them, as in `grep -r x .`.
     - `repository_read_only`: True if the sandbox must make the git repository read-only for this call.
     - `repository_conflict`: reason why the command would fail with a read-only git repository; otherwise empty.
-    - `private_temp_paths`: paths that must lead to the sandbox's own temporary folder.
+    - `private_temp_paths`: paths such as `/tmp/x`. The sandbox must map them to its own temporary folder when the
+      call runs.
     - `nobody_to_ask`: True if the call is denied only because there is no user to ask.
-    - `leaves_sandbox`: True if the sandbox would refuse what the commands do, and `risk` says that they run outside it.
+    - `leaves_sandbox`: True if the approved commands run outside the sandbox, because the sandbox would refuse what
+      they do. `risk` then warns the user.
     - `can_try_in_sandbox`: True if the policy asks or denies only because it cannot analyse the command. The
       command can then be tried in the sandbox first.
     """

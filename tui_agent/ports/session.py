@@ -84,7 +84,8 @@ class OpenedNote:
     """A note to the app: the engine has opened the session.
 
     - `last_seq`: number of the session's last event.
-    - `stored_seq`: number of the last event in the log file (-1: no file yet). Later events come through the pipe.
+    - `stored_seq`: number of the last event in the log file (-1: no file yet). The engine sends later events to the
+      app.
     """
 
     session: str
@@ -138,9 +139,9 @@ class AppSession(Session, Protocol):
         ...
 
     async def load_outline(self) -> tuple[int, SnapshotOutline] | None:
-        """Return the number of the last event in the cached session state, and the state's outline.
+        """Load the part of the cached session state that a screen shows first, without the conversation.
 
-        A screen needs the outline at its start. Return None if no state is cached.
+        Return it after the number of the last event that it includes. Return None if no state is cached.
         """
         ...
 

@@ -23,8 +23,9 @@ SIMILARITY: Final = 0.6
 async def suggest_paths(path: str, env: Environment, kind: Literal["file", "folder", "any"] = "any") -> str:
     """Return a hint such as `Did you mean src/models.py?` for a missing path; empty if nothing is similar.
 
-    Paths that end like `path` come first, for `app/models.py` for example `src/app/models.py`. If none has the same
-    name, the hint names entries with a similar name in the folder of `path`.
+    The hint names the paths that share most of their last parts with `path`: for `app/models.py`, first
+    `src/app/models.py`, otherwise any other `models.py`. If there is no such path, it names entries of the same folder
+    with a similar name.
 
     `kind`: kind of the paths to suggest.
     """
@@ -34,7 +35,7 @@ async def suggest_paths(path: str, env: Environment, kind: Literal["file", "fold
 
 
 async def _find_same_name(missing: tuple[str, ...], env: Environment, kind: str) -> list[str]:
-    """Return the paths with the most last parts in common with `missing`, shortest path first."""
+    """Return the paths that share most of their last parts with the path `missing`, shortest path first."""
     common: dict[str, int] = {}
     deadline = time.monotonic() + SEARCH_S
     async for info in env.walk():

@@ -1,6 +1,6 @@
 """Slash commands that plugins, Markdown files and MCP servers add to a session.
 
-Invariant: a command changes nothing itself.
+Invariant: a command only returns an answer, and the engine carries the answer out.
 """
 
 from collections.abc import Sequence

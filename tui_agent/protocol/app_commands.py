@@ -1,6 +1,6 @@
 """The names of the app's own slash commands, and descriptions of the commands that other clients offer too.
 
-Invariant: a test checks that the names are the words of `tui.actions.TYPED`.
+Invariant: the names are the same as in `tui.actions.TYPED` (a test compares them).
 """
 
 from typing import Final

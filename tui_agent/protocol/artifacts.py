@@ -1,4 +1,4 @@
-"""Artifacts: long texts, stored in full. The model gets only a part."""
+"""Artifacts: long texts that are stored in full. The model gets only a part of each text."""
 
 from tui_agent.protocol.base import BlobText, FrozenModel, LongText
 from tui_agent.protocol.unicode_text import format_count
@@ -61,9 +61,9 @@ def stored_artifact_id(text: LongText) -> str:
 
 
 def shorten_text(text: str, stored: LongText, max_chars: int) -> str:
-    """Return a text of at most `max_chars` characters unchanged. Otherwise return its first lines and a note.
+    """Shorten `text` to its first lines and a note, if it has more than `max_chars` characters.
 
-    `stored`: the full text as stored; the note names its artifact.
+    `stored`: the same text as the session stored it. If it is an artifact, the note names the artifact.
     """
     if len(text) <= max_chars:
         return text

@@ -49,7 +49,7 @@ _field_tables: dict[type[FrozenModel], tuple[set[str], type["_Fields"]]] = {}
 
 
 class _Fields:
-    """Base class for objects that hold the field values of models. Each model class has its own subclass."""
+    """Base class of objects whose `__dict__` becomes the `__dict__` of a model. Each model class has a subclass."""
 
 
 def share_field_tables(model: F, parts: Iterable[FrozenModel] = ()) -> F:

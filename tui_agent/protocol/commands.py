@@ -63,7 +63,7 @@ class WriteGuide(CommandBase):
 class ContinueTurn(CommandBase):
     """Start a turn without a new message: the model continues from the end of the branch.
 
-    The branch must end with tool results, with an unanswered message, or at the start of a fork with a changed message.
+    The branch must end with tool results or an unanswered message, or be a new fork for which a message was changed.
     Tool calls that still wait for the user's decision are checked again first.
     """
 
@@ -279,8 +279,8 @@ class Rename(CommandBase):
 class Revert(CommandBase):
     """Return to the state after the event `to_seq`: the conversation, the files, or both.
 
-    Files that someone else changed later are not restored unless `overwrite` names them. In `overwrite`, `build/` means
-    all files of a generated folder, and `/` means all files.
+    Files that someone else changed later are not restored unless `overwrite` names them. In `overwrite`, a name with a
+    final slash, such as `build/`, means all files of this generated folder; `/` alone means all files.
     """
 
     kind: Literal["revert"] = "revert"
@@ -342,7 +342,7 @@ class RunCommand(CommandBase):
 
 
 class ReloadPlugins(CommandBase):
-    """Reload plugins that have changed, or were enabled or disabled. The next iteration uses the new plugins.
+    """Load new and changed plugins, and remove disabled ones. The next iteration uses the new plugins.
 
     `automatic`: True if the user did not ask for the reload. An automatic reload does not try failed plugins again, and
     reports nothing if no plugin changed.
@@ -355,7 +355,8 @@ class ReloadPlugins(CommandBase):
 class RecordResult(CommandBase):
     """Record a result, or the message of a simulated user.
 
-    Allowed only for the clients `eval` and `sim`. The client `headless` can only record the end of the session.
+    The clients `eval` and `sim` can record all results, the client `headless` only the end of the session, and other
+    clients nothing.
     """
 
     kind: Literal["record_result"] = "record_result"

@@ -1,6 +1,6 @@
 """Effects of a tool call. The policy judges them, and approvals show them.
 
-A decision is valid only for the digest of the effects.
+A user's decision applies only to a call whose effects have the same digest (`digest_effects`).
 """
 
 import hashlib
@@ -63,7 +63,7 @@ class InternalEffect(FrozenModel):
 class McpCallEffect(FrozenModel):
     """An effect of a tool call: an MCP server runs its tool `tool`. That tool can do anything.
 
-    `read_only`: True if the server says that the tool changes nothing. This alone never allows a call. `digest`: short
+    `read_only`: True if the server says that the tool changes nothing. Even then the call needs approval. `digest`: short
     digest of the tool's description and schema. A rule applies only to this version of the tool.
     """
 

@@ -98,8 +98,8 @@ def replace_invisible(text: str, replacement: str, keep: str = "\t") -> str:
     """Return the text with each invisible character replaced by `replacement`, except line feeds and characters in
     `keep`.
 
-    Unusual spaces become plain spaces. Joined letters and emoji are kept. If a letter has very many combining marks,
-    some are removed.
+    Unusual spaces become plain spaces. Invisible characters that join letters or emoji are kept. If a letter has more
+    than `MAX_COMBINING_MARKS` combining marks, the others are removed.
     """
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
@@ -119,9 +119,10 @@ def limit_combining_marks(text: str) -> str:
 
 
 def describe_invisible(text: str) -> str:
-    """Describe invisible characters in a text, stacked combining marks, or many blanks or empty lines in a row.
+    """Describe invisible characters in a text, many combining marks on a letter, or many spaces or empty lines in a row.
 
-    Return an empty string if there are none. Joined letters, emoji and the usual spaces of a script count as visible.
+    Return an empty string if there are none. Characters that join letters or emoji count as visible, and so do the
+    usual spaces of a script, such as the wide space of Chinese.
     """
     patterns = _patterns()
     if not _PLAIN.fullmatch(text):

@@ -66,8 +66,8 @@ class ContextPacked(Payload):
 
     `estimated`: True if tui-agent, not the provider, counted the tokens. `input_budget`: maximum tokens of the request.
     `window_inferred`: True if `window` was inferred because the provider refused a longer request. `counted_tokens`:
-    count by `tokenizer`. `total_tokens`: this count, corrected by earlier counts of the provider. `added`: messages
-    that no earlier request contained.
+    count by `tokenizer`. `total_tokens`: `counted_tokens`, corrected by comparison with the provider's counts of
+    earlier requests. `added`: messages that no earlier request contained.
     """
 
     kind: Literal["context.packed"] = "context.packed"
@@ -130,7 +130,7 @@ class Truncation(FrozenModel):
 class ContextTruncated(Payload):
     """The user's own text was shortened to fit the context window, because reducing everything else was not enough.
 
-    `window`: window in tokens (0: a provider refused the request and its window is unknown).
+    `window`: window in tokens (0: a provider refused the request as too long, without stating its limit).
     """
 
     kind: Literal["context.cut"] = "context.cut"

@@ -96,10 +96,10 @@ class CheckpointTaken(Payload):
     """The workspace's files were saved as `commit` in the session's `checkpoints.git`.
 
     `part`: number of the message part just before the save, such as a tool call (-1: before the session's first
-    change). `author`: who changed `paths` since the previous checkpoint. `as_of_seq`: last event before the turn, if
-    the turn had not changed anything yet; otherwise null.
+    change). `author`: who changed `paths` since the previous checkpoint. `as_of_seq`: last event before the running
+    turn, if the turn has not changed any file yet. An undo of the turn then keeps these changes. Otherwise null.
 
-    `unlisted_count`: number of paths above `MAX_PATHS_IN_EVENT`. `folders`: numbers of changed files in generated
+    `unlisted_count`: number of changed paths that `paths` does not list. `folders`: numbers of changed files in generated
     folders. `skipped`: phrases about files that are not in the commit (too large, or over the quota).
 
     Files can keep their changes when a turn is undone. The `author` of these changes is then `human`, and
@@ -128,7 +128,8 @@ class PlannedFileChange(FrozenModel):
     """The planned change to one path when files are restored. `added`, `removed`: number of lines.
 
     `conflict`: reason why the user is asked before the restore, for example that someone else also changed the path.
-    `uncertain`: True if it is only known that the path changed during a long command; `conflict` names the command.
+    `uncertain`: True if nobody knows who changed the path, because it changed while a long command ran. `conflict`
+    names the command.
     """
 
     path: str
@@ -174,8 +175,8 @@ class CheckpointRestored(Payload):
     restore.
 
     `skipped_paths`: files that were not restored, because someone else changed them too. `removed_count`: number of
-    restored paths that have no file now. `unlisted_skipped_count`: number of skipped paths that are not listed.
-    `skipped_reasons`: explains skipped paths that changed during a command. It is uncertain who changed them.
+    files that the restore removed. `unlisted_skipped_count`: number of skipped paths that are not listed.
+    `skipped_reasons`: the reason for each skipped path that may have been changed by a command, not by someone else.
     """
 
     kind: Literal["checkpoint.restored"] = "checkpoint.restored"

@@ -57,8 +57,9 @@ class ModelRequested(Payload):
 class ModelDelta(Payload):
     """A piece of a streaming answer.
 
-    Streamed text is recorded after 50 ms or 2 KB. `part_index`: index of the part in the answer. A tool call's
-    arguments are recorded only in the complete answer, because secrets cannot be recognised in single pieces.
+    Streamed text is collected for 50 ms, or until 2 KB have arrived, before it is recorded. `part_index`: index of the
+    part in the answer. A tool call's arguments are recorded only in the complete answer, because secrets cannot be
+    recognised in single pieces.
     """
 
     kind: Literal["model.delta"] = "model.delta"

@@ -39,7 +39,8 @@ class PluginLoaded(Payload):
     """A plugin was loaded from `source`, or an MCP server is ready (plugin `mcp:NAME`, source `mcp`).
 
     `contributions`: what the plugin registered, such as `tool:read_file`. `settings`: its settings in the table
-    `[plugins.NAME]` of config.toml, and its keys. `while_running`: True if the plugin was loaded during the session.
+    `[plugins.NAME]` of config.toml, and the API keys that it uses. `while_running`: True if the plugin was loaded
+    during the session.
     `left_out`: a sentence for each tool or prompt that the MCP server describes wrongly.
     """
 

@@ -19,7 +19,8 @@ Rerun: TypeAlias = Literal["", "outside", "with_files"]
 class PermissionChoice(FrozenModel):
     """An answer offered by an approval, with the rule that it would add.
 
-    A rule for `always` can also be saved for `everywhere`. `unavailable_reason`: reason why the answer is not offered.
+    The rule of the choice `always` can be saved for this workspace, or for all workspaces (`everywhere`).
+    `unavailable_reason`: reason why the answer is not offered.
     `wider_rule`: a wider rule that the user can save instead, e.g. for all tools of an MCP server.
     """
 
@@ -45,7 +46,7 @@ class CommandEffect(FrozenModel):
 class CommandEffects(FrozenModel):
     """The effects of one simple command in a command line.
 
-    `command`: the command's name. `classes`: the policy's classes for the command.
+    `command`: the command's name. `classes`: kinds of risk, such as `network` or `destructive`.
     """
 
     command: str
@@ -66,7 +67,7 @@ class PermissionRequested(Payload):
     `rerun`: set if the call already ran and the sandbox blocked it; `reason` describes the blocked action. If the user
     agrees, the call runs again: outside the sandbox, or in it with access to the files that it needs.
 
-    `outside_paths`: the call's paths, as in its effects, that are outside the workspace, also through a link.
+    `outside_paths`: paths in the call's effects that lead out of the workspace, directly or through a link.
     `unrestorable`: files with secrets that the call may change or delete, and that `/undo` cannot restore.
     """
 

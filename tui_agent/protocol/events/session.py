@@ -42,8 +42,9 @@ WorkspaceKind: TypeAlias = Literal["", "copy", "copy_without_git", "worktree"]
 class ForkChange(FrozenModel):
     """A fork's changes to its parent's state. Empty fields change nothing.
 
-    `workspace`: the fork's folder. `workspace_kind`: a copy of the parent's files, or a new git work tree. For the kind
-    `copy_without_git`, only the parent's folder is in a git repository. The model is told what the fork's folder lacks.
+    `workspace`: the fork's folder. `workspace_kind`: a copy of the parent's files, or a new git work tree. The kind
+    `copy_without_git` is a copy outside git of a folder in a git repository. A note tells the model which files are
+    missing in the fork's folder.
     `model` (a name for `SetModel`), `reasoning_effort`, `context_mode`: settings for the fork. `result`: result for the
     unfinished call `call_id`. `message`: new text for one of the parent's messages. The fork starts before that
     message, and `ContinueTurn` sends the new text.
@@ -101,7 +102,8 @@ MAX_KEPT_PATHS = 20
 class SessionHeadMoved(Payload):
     """The session moved to an earlier event: the branch continues from `to_seq`. Later events stay in the log.
 
-    The event's `parent` is `to_seq`. `from_seq`: previous end of the branch; a redo returns to it. `parts`, `turn`,
+    The event's `parent` is `to_seq`. `from_seq`: last event of the branch before the move. A later redo moves the
+    session back to it. `parts`, `turn`,
     `iteration`, `agents`, `jobs`: highest numbers used so far; new numbers continue after them. `used`: used part of the
     budgets; undone work still counts. `files`: True if files are restored too (`checkpoint.restored` follows).
 
