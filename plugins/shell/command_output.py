@@ -1,12 +1,8 @@
-"""A program's output: shown live on the screen, stored, and shortened for the model.
+"""A program's output: stored, and shortened for the model.
 
-Invariant: the live output and the text for the model have a fixed maximum size.
+Invariant: the text for the model has a fixed maximum size.
 """
 
-import asyncio
-import codecs
-import re
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,7 +10,6 @@ from tui_agent.plugin_api import (
     BlobText,
     LongText,
     format_bytes,
-    format_number,
     left_out_note,
     stored_artifact_id,
     strip_control_sequences,
@@ -24,80 +19,6 @@ HEAD_CHARS = 6_000
 TAIL_CHARS = 10_000
 PREVIEW_CHARS = 1_000
 MAX_SHOWN_LINES = 400
-LIVE_CHARS = 64_000
-LIVE_SAMPLE_CHARS = 2_000
-LIVE_LINE_CHARS = 200
-"""If the newest output has no line break, only this number of its last characters is shown."""
-# A longer text would push the note about skipped characters off the screen.
-LIVE_PAUSE_S = 0.5
-_SPACE = re.compile(r"\s")
-
-
-class LiveOutput:
-    """Decodes a program's output while it runs, and passes text for the screen to `progress`.
-
-    The first `LIVE_CHARS` characters are passed on completely. After that, only the newest characters are passed on,
-    every `LIVE_PAUSE_S` seconds.
-    """
-
-    def __init__(self, progress: Callable[[str], None]) -> None:
-        self._progress = progress
-        self._decode = codecs.getincrementaldecoder("utf-8")("replace")
-        self._room = LIVE_CHARS
-        self._shown_at = 0.0
-        self._newest = ""
-        self._waiting = 0
-        self._line_ended = False
-        self._due: asyncio.TimerHandle | None = None
-
-    def add(self, data: bytes) -> None:
-        """Add the next bytes of the output; must be called on the event loop."""
-        text = self._decode.decode(data)
-        if self._room and text:
-            first, text = text[: self._room], text[self._room :]
-            self._room -= len(first)
-            self._line_ended = first.endswith("\n")
-            self._progress(first)
-        if not text:
-            return
-        self._waiting += len(text)
-        self._newest = (self._newest + text[-LIVE_SAMPLE_CHARS:])[-LIVE_SAMPLE_CHARS:]
-        wait = self._shown_at + LIVE_PAUSE_S - time.monotonic()
-        if wait <= 0:
-            self._show()
-        elif self._due is None:
-            self._due = asyncio.get_running_loop().call_later(wait, self._show)
-
-    def close(self) -> None:
-        """Stop passing text to `progress`."""
-        if self._due is not None:
-            self._due.cancel()
-
-    def _show(self) -> None:
-        self.close()
-        self._due = None
-        self._shown_at = time.monotonic()
-        text = _sample(self._newest, self._waiting, "" if self._line_ended else "\n")
-        self._progress(text)
-        self._newest, self._waiting, self._line_ended = "", 0, text.endswith("\n")
-
-
-def _sample(newest: str, waiting: int, joint: str) -> str:
-    """Return the end of `newest`, preceded by a note on the number of skipped characters, if any.
-
-    - `newest`: the last characters since the previous sample
-    - `waiting`: number of all characters since the previous sample
-    - `joint`: text before the note. It is a line feed if the last line on the screen is not finished.
-    """
-    # A sample without a space gets a line feed at its end, because the screen does not show an unfinished word.
-    skipped = waiting - len(newest)
-    if not skipped:
-        return newest
-    begin = newest.find("\n", 0, -1) + 1
-    shown = newest[begin:] if begin else newest[-LIVE_LINE_CHARS:]
-    skipped = waiting - len(shown)
-    terminated = shown if _SPACE.search(shown) else f"{shown}\n"
-    return f"{joint}[… {format_number(skipped)} characters …]\n{terminated}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Running one program for a tool, with live output."""
 
 import asyncio
+import codecs
 import posixpath
 import re
 import shlex
@@ -9,7 +10,7 @@ from dataclasses import replace
 
 from tui_agent.plugin_api import EnvironmentFault, ExecResult, ExecSpec, TestFinished, ToolContext, ToolError
 
-from .command_output import DecodedOutput, LiveOutput, decode_output
+from .command_output import DecodedOutput, decode_output
 from .counts import TestCounts, read_counts
 from .frameworks import TestCommand
 
@@ -26,12 +27,9 @@ async def run_program(spec: ExecSpec, ctx: ToolContext) -> tuple[ExecResult, Dec
 
     Raise `ToolError` if the program or folder is not found, and `EnvironmentFault` if the program cannot be started.
     """
-    live = LiveOutput(ctx.progress)
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
     limited = replace(_limit_time(spec, ctx), max_output=MAX_KEPT_BYTES, tail_bytes=KEPT_TAIL_BYTES)
-    try:
-        result = await ctx.env.exec(limited, live.add)
-    finally:
-        live.close()
+    result = await ctx.env.exec(limited, lambda data: ctx.progress(decoder.decode(data)))
     if result.outcome == "not_found":
         raise ToolError(result.message or "Program not found.")
     if result.outcome == "failed":

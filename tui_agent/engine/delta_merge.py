@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 import anyio
 
@@ -73,11 +73,22 @@ class DeltaMerger(Generic[KeyT]):
         self._size = len(rest)
 
 
+class TextBuffer(Protocol):
+    """A buffer of streamed text."""
+
+    def flush(self) -> None: ...
+
+    def finish(self) -> None: ...
+
+
+BufferT = TypeVar("BufferT", bound=TextBuffer)
+
+
 class FlushTimer:
-    """Flushes active mergers every `FLUSH_INTERVAL_S`, in case no more text arrives."""
+    """Flushes active buffers every `FLUSH_INTERVAL_S`, in case no more text arrives."""
 
     def __init__(self) -> None:
-        self._active: set[DeltaMerger[Any]] = set()
+        self._active: set[TextBuffer] = set()
         self._wake = anyio.Event()
 
     @contextmanager
@@ -85,27 +96,32 @@ class FlushTimer:
         self, clock: Clock, emit: Callable[[KeyT, str], None], kind: type[KeyT] | None = None
     ) -> Iterator[DeltaMerger[KeyT]]:
         """Provide a merger for the `with` block."""
-        merger = DeltaMerger(clock, emit)
-        self._active.add(merger)
+        with self.flush_regularly(DeltaMerger(clock, emit)) as merger:
+            yield merger
+
+    @contextmanager
+    def flush_regularly(self, buffer: BufferT) -> Iterator[BufferT]:
+        """Flush a buffer regularly during the `with` block, and finish it at the end."""
+        self._active.add(buffer)
         self._wake.set()
         try:
-            yield merger
+            yield buffer
         finally:
-            self._active.discard(merger)
-            merger.finish()
+            self._active.discard(buffer)
+            buffer.finish()
 
     async def run(self) -> None:
-        """Flush all active mergers regularly until cancelled."""
+        """Flush all active buffers regularly until cancelled."""
         while True:
             if not self._active:
                 self._wake = anyio.Event()
                 await self._wake.wait()
             await anyio.sleep(FLUSH_INTERVAL_S)
-            for merger in tuple(self._active):
+            for buffer in tuple(self._active):
                 try:
-                    merger.flush()
+                    buffer.flush()
                 except StoreError:
-                    continue  # the merger's own source gets the same error with its next piece and reports it
+                    continue  # the buffer's own source gets the same error with its next piece and reports it
 
 
 MAX_HELD_CHARS: Final = 8_000

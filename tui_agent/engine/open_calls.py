@@ -4,18 +4,17 @@ Invariant: after the cleanup, only calls that wait for approval are open.
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from typing import NamedTuple
 
 from tui_agent.engine.model.request import resolve_part
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.tools.live_output import LiveOutputs
+from tui_agent.engine.tools.large_results import StoppedOutput
 from tui_agent.errors import BlobNotFound
 from tui_agent.folds.session.agents import DelegateState, delegate_chain
 from tui_agent.folds.session.changed_files import ChangedFile
 from tui_agent.folds.session.state_view import OpenCall
 from tui_agent.folds.session.unfinished_work import SUMMARIES, unfinished_status
-from tui_agent.folds.text.plain_text import strip_control_sequences
 from tui_agent.folds.text.redaction_placeholders import PLACEHOLDER_START
 from tui_agent.models.pricing import cost
 from tui_agent.ports.delegate import DelegateEnd
@@ -87,7 +86,7 @@ def close_calls(
     why: str = "",
     lost_message: str = "",
     ran: Mapping[CallId, str] | None = None,
-    printed: LiveOutputs | None = None,
+    outputs: MutableMapping[CallId, StoppedOutput] | None = None,
 ) -> int:
     """Record a result for each unfinished call. Return the number of these calls.
 
@@ -96,11 +95,10 @@ def close_calls(
     - `why`: reason for calls that did not start.
     - `lost_message`: message for lost calls, if not the usual one.
     - `ran`: message for each call that ran after the event to which the session was reverted.
-    - `printed`: the output of each call so far. It is added to the call's result.
+    - `outputs`: the output of each call until it was stopped. It is removed and added to the call's result.
     """
     state = recorder.state
     open_calls = state.open_calls if calls is None else calls
-    printed = printed or LiveOutputs()
     delegates = {delegate.agent: delegate for delegate in state.delegates}
     # Close the deepest delegates first, so that a parent's result comes after those of its delegates.
     for call in sorted(open_calls, key=lambda call: len(delegate_chain(delegates, call.agent)), reverse=True):
@@ -114,8 +112,8 @@ def close_calls(
             for_model, summary = f"Not run: {why or STOPPED_FIRST}", "not run"
         elif lost_message and status == "lost":
             for_model = lost_message
-        for_model = with_output(for_model, printed.pop(call.call_id))
-        for_model += _describe_delegate_files(call)
+        output = (outputs or {}).pop(call.call_id, StoppedOutput(""))
+        for_model = output.append_to(for_model) + _describe_delegate_files(call)
         _close_delegates(recorder, call.call_id, crashed=crashed)
         recorder.append(
             ToolFinished(
@@ -125,6 +123,9 @@ def close_calls(
                 part=None,
                 content=(TextContent(text=for_model),),
                 summary=summary,
+                display=output.display,
+                full_output=output.stored,
+                artifact=output.artifact,
             ),
             agent=call.agent,
         )
@@ -184,12 +185,6 @@ def delegate_end(
         cost_usd=delegate.usage.cost_usd,
         duration_ms=round(duration_ms, 1),
     )
-
-
-def with_output(message: str, output: str) -> str:
-    """Append the output of an unfinished call to `message`, without control sequences."""
-    plain = strip_control_sequences(output)
-    return f"{message} Its recorded output:\n{plain}" if plain else message
 
 
 class UnfinishedRequest(NamedTuple):

@@ -86,7 +86,10 @@ class ToolContext:
     blobs: Blobs
     call_id: CallId
     progress: Callable[[str], None]
-    """Function that appends live output to the call's row on the screen."""
+    """Function that appends live output to the call's row on the screen.
+
+    If the call is stopped, its output becomes its result. Of a long output, the screen and the log get only samples.
+    """
     deadline: float | None
     """The time at which the call is stopped, in seconds of the monotonic clock. None means no limit."""
     state: SessionStateView

@@ -15,7 +15,7 @@ from tui_agent.engine.open_calls import (
     close_requests,
 )
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.tools.live_output import LiveOutputs
+from tui_agent.engine.tools.large_results import recorded_outputs
 from tui_agent.errors import UsageError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import fold
@@ -196,19 +196,19 @@ def _close_calls_and_requests(
     recorder: Recorder, history: Sequence[Record], blobs_if_attended: BlobReader | None
 ) -> int:
     """Record the end of each open tool call and model request. Return the number of ended calls."""
-    printed, forked = LiveOutputs.from_history(history), recorder.state.fork_changes
+    outputs, forked = recorded_outputs(history), recorder.state.fork_changes
     if forked is None:
         still_open = () if blobs_if_attended is None else calls_awaiting_approval(recorder, blobs_if_attended)
         ended = [call for call in recorder.state.open_calls if call not in still_open]
         close_requests(recorder, unfinished_requests(history))
-        return close_calls(recorder, ended, crashed=True, printed=printed)
+        return close_calls(recorder, ended, crashed=True, outputs=outputs)
     answered = replace_call_result(recorder, forked)
     closed = close_calls(
         recorder,
         crashed=True,
         why="the session was forked at this point",
         lost_message=_FORKED_CALL,
-        printed=printed,
+        outputs=outputs,
     )
     close_requests(recorder, {})  # the parent session records their cost
     return answered + closed

@@ -3,14 +3,16 @@
 Invariant: `user.shell_started` is always followed by `user.shell_finished`, which has the output so far.
 """
 
+import codecs
 from collections.abc import Sequence
 
 from tui_agent.context.truncation import head_and_tail
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.delta_merge import DeltaMerger, FlushTimer
+from tui_agent.engine.delta_merge import FlushTimer
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.tools.live_output import Output, OutputSampler
+from tui_agent.engine.tools.large_results import recorded_output
+from tui_agent.engine.tools.live_output import CollectedOutput, OutputSampler, open_sampler
 from tui_agent.errors import EnvironmentFault
 from tui_agent.folds.text.plain_text import strip_control_sequences
 from tui_agent.policy.decision.classes import READ_ONLY
@@ -45,8 +47,8 @@ async def run_user_shell(
     run = _ShellRun(parts, command)
     try:
         states.set(AgentState.RUNNING, command.typed or f"! {command.command}")
-        with ticker.open_merger(parts.clock, run.emit, str) as merger:
-            await run.execute(merger)
+        with open_sampler(ticker, parts.clock, run.emit) as sampler:
+            await run.execute(sampler)
     finally:
         run.finish()
 
@@ -56,21 +58,21 @@ def close_shell(recorder: Recorder, started: UserShellStarted, history: Sequence
 
     `history`: the records of the session, with the command's output.
     """
-    output = Output()
+    output = CollectedOutput()
     started_at = last_at = 0.0
     for record in known_events(history):
         last_at = record.time
         if isinstance(record.payload, UserShellStarted):
-            output, started_at = Output(), record.time
+            output, started_at = CollectedOutput(), record.time
         elif isinstance(record.payload, UserShellProgress):
             output.add(record.payload.text)
     printed = output.text()
-    cleaned = strip_control_sequences(printed)
+    shown = recorded_output(printed).text
     recorder.append(
         UserShellFinished(
             command=started.command,
-            output=cleaned,
-            full_output=None if printed == cleaned else printed,
+            output=shown,
+            full_output=None if printed == shown else printed,
             exit_code=None,
             duration_ms=round(max(0.0, last_at - started_at) * 1_000, 1),
             hidden=started.hidden,
@@ -89,7 +91,7 @@ class _ShellRun:
         self._exit_code: int | None = None
         self._note = ""
 
-    async def execute(self, merger: DeltaMerger[str]) -> None:
+    async def execute(self, sampler: OutputSampler) -> None:
         """Run the command to its end. A command that a person typed runs outside the sandbox.
 
         A simulated user's command runs inside the sandbox.
@@ -107,14 +109,11 @@ class _ShellRun:
             # The sandbox needs no visible placeholders for a command that only reads.
             read_only=not is_typed and self._only_reads(),
         )
-        clock = self._parts.clock
-        sampler = OutputSampler(clock.monotonic())
+        decode = codecs.getincrementaldecoder("utf-8")("replace").decode
 
         def handle_output(data: bytes) -> None:
             self._output += data[: max(MAX_OUTPUT_BYTES - len(self._output), 0)]
-            text = sampler.add(data, clock.monotonic())
-            if text:
-                merger.add("output", text)
+            sampler.add(decode(data))
 
         try:
             result = await self._parts.env.exec(spec, handle_output)
@@ -133,7 +132,7 @@ class _ShellRun:
         facts = PolicyFacts(workspace=self._parts.env.root, policy="ask", sandboxed=True)
         return self._parts.policy.decide("run_command", effects, facts).classes == (READ_ONLY,)
 
-    def emit(self, _key: str, text: str) -> None:
+    def emit(self, text: str, _skipped_lines: int) -> None:
         self._parts.recorder.append(UserShellProgress(text=text), cause=self._command.id)
 
     def finish(self) -> None:

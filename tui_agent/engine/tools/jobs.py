@@ -3,6 +3,7 @@
 Invariant: `job.started` is stored before the command starts, and `job.finished` always follows.
 """
 
+import codecs
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import replace
 from functools import partial
@@ -13,7 +14,7 @@ from anyio.abc import TaskGroup
 
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.delta_merge import FlushTimer
-from tui_agent.engine.tools.live_output import OutputSampler
+from tui_agent.engine.tools.live_output import open_sampler
 from tui_agent.engine.tools.sandbox_retry import SandboxGrant
 from tui_agent.engine.tools.truncating_blobs import TruncatingBlobs
 from tui_agent.errors import EnvironmentFault, StoreError, ToolError, TuiAgentError
@@ -75,17 +76,15 @@ class _Job:
         self.size = 0
         self._newest = bytearray()
         self._read_to = 0
-        self._sampler = OutputSampler(now)
 
-    def add_output(self, data: bytes, now: float) -> str:
-        """Add new output to the buffer, and return the output to record now."""
+    def add_output(self, data: bytes) -> None:
+        """Add new output to the buffer."""
         self.size += len(data)
         self._newest += data
         # Trim only after some excess, so that not every piece of output moves the whole buffer.
         if len(self._newest) > MAX_KEPT_BYTES + MAX_KEPT_BYTES // 4:
             del self._newest[: len(self._newest) - MAX_KEPT_BYTES]
         self.changed.set()
-        return self._sampler.add(data, now)
 
     @property
     def newest_output(self) -> bytes:
@@ -233,16 +232,16 @@ class JobManager:
             del self._jobs[job_id]
 
     async def _run(self, job: _Job, spec: ExecSpec) -> None:
-        clock = self._parts.clock
         result: ExecResult | None = None
+        decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         try:
             await self._parts.recorder.commit()
-            with self._ticker.open_merger(clock, partial(self._emit, job), str) as merger, job.scope:
+            emit = partial(self._emit, job)
+            with open_sampler(self._ticker, self._parts.clock, emit) as sampler, job.scope:
 
                 def handle_output(data: bytes) -> None:
-                    text = job.add_output(data, clock.monotonic())
-                    if text:
-                        merger.add("output", text)
+                    job.add_output(data)
+                    sampler.add(decode(data))
 
                 result = await self._parts.env.exec(
                     replace(spec, max_output=TAIL_BYTES, tail_bytes=TAIL_BYTES), handle_output
@@ -255,7 +254,7 @@ class JobManager:
             self._finish(job, result)
         await self._after_end()
 
-    def _emit(self, job: _Job, _key: str, text: str) -> None:
+    def _emit(self, job: _Job, text: str, _skipped_lines: int) -> None:
         self._parts.recorder.append(JobProgress(job_id=job.job_id, text=text, size=job.size), agent=job.agent)
 
     def _finish(self, job: _Job, result: ExecResult | None) -> None:

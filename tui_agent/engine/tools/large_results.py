@@ -11,17 +11,22 @@ from anyio import to_thread
 
 from tui_agent.context.summary.summary import CutText
 from tui_agent.context.truncation import MAX_LINES, TruncatedText, head_and_tail
+from tui_agent.engine.tools.live_output import MAX_UNSAMPLED_CHARS, CollectedOutput
 from tui_agent.errors import BlobNotFound, EnvironmentFault
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.folds.text.plain_text import strip_control_sequences
 from tui_agent.ports.log import Blobs
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.artifacts import Artifact, left_out_note, stored_artifact_id
-from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.protocol.base import BlobText, CallId, LongText
+from tui_agent.protocol.display import DisplayBlock, TerminalBlock
+from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.context import Truncation
 from tui_agent.protocol.events.files import FileRead
+from tui_agent.protocol.events.tool import ToolFinished, ToolProgress
 from tui_agent.protocol.parts import Content, TextContent
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.units import format_bytes
+from tui_agent.units import format_bytes, format_number
 
 MAX_RESULT_BYTES, MAX_READ_BYTES, MIN_RESULT_BYTES = 24_000, 60_000, 2_000
 """Maximum bytes of a tool's result, maximum bytes of a file's content, and the minimum of both limits.
@@ -33,6 +38,30 @@ _PREVIEW_FRACTION = 2 / 3
 """Size of the preview of a result that is too long, as a fraction of the limit."""
 _MARGIN = 256
 """Minimum number of bytes that a tool's own preview leaves out, if its full output becomes an artifact."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedOutput:
+    """The output of a call that did not finish.
+
+    - `text`: the output for the model, shortened and without control sequences.
+    - `heading`: words before `text`.
+    - `stored`: the complete output. None if the complete output is not known.
+    """
+
+    text: str
+    heading: str = "Its output:"
+    stored: LongText | None = None
+    artifact: Artifact | None = None
+
+    def append_to(self, message: str) -> str:
+        """Return `message`, followed by the output if there is any."""
+        return f"{message} {self.heading}\n{self.text}" if self.text else message
+
+    @property
+    def display(self) -> tuple[DisplayBlock, ...]:
+        """The complete output for the screen."""
+        return () if self.stored is None else (TerminalBlock(text=self.stored),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +101,51 @@ async def offload_large_result(result: ToolResult, tool: str, window: int, blobs
         with anyio.CancelScope(shield=True):  # the call has ended, so a stop must not lose its result
             recordable = await to_thread.run_sync(partial(_offload, result, tool, limit, size, blobs))
     return recordable
+
+
+def store_stopped_output(output: str, tool: str, window: int, blobs: Blobs) -> StoppedOutput:
+    """Store the output of a call that was stopped, and shorten it for the model.
+
+    `window`: size of the model's window in tokens (0: unknown).
+    """
+    stored = blobs.put_text(output)
+    # Storing a text redacts its secrets, so the shortened text is made from the stored text.
+    text = strip_control_sequences(blobs.read_text(stored)).strip("\n")
+    max_bytes = round(result_limit(window) * _PREVIEW_FRACTION)
+    if len(text.encode()) <= max_bytes and not isinstance(stored, BlobText):
+        return StoppedOutput(text, stored=stored or None)
+    artifact = _artifact(tool, stored, blobs)
+    identity = "" if artifact is None else artifact.id
+    shown = head_and_tail(text, max_bytes=max_bytes, max_lines=MAX_LINES, artifact=identity)
+    if not shown.is_cut or artifact is None:
+        return StoppedOutput(shown.text, stored=stored)
+    artifact = artifact.model_copy(update={"preview_size": len(shown.text.encode())})
+    return StoppedOutput(shown.text, stored=stored, artifact=artifact)
+
+
+def recorded_outputs(history: Sequence[Record]) -> dict[CallId, StoppedOutput]:
+    """Return the recorded live output of the calls that have no result in `history`."""
+    printed: dict[CallId, CollectedOutput] = {}
+    for record in history:
+        match record.payload:
+            case ToolProgress(call_id=call_id, text=text, stream="output"):
+                printed.setdefault(call_id, CollectedOutput()).add(text)
+            case ToolFinished(call_id=call_id):
+                printed.pop(call_id, None)
+    return {call_id: recorded_output(output.text()) for call_id, output in printed.items()}
+
+
+def recorded_output(samples: str) -> StoppedOutput:
+    """Return the output of a command that was lost in a crash.
+
+    `samples`: the live output in the log.
+    """
+    text, heading = samples, "Its recorded output:"
+    if len(text) > MAX_UNSAMPLED_CHARS:
+        text = text[: text.rfind("\n") + 1] or text
+        complete_chars = format_number(MAX_UNSAMPLED_CHARS)
+        heading = f"Of its output, only the first {complete_chars} characters and samples of the rest were recorded:"
+    return StoppedOutput(head_and_tail(strip_control_sequences(text).strip("\n")).text, heading)
 
 
 def _offload(result: ToolResult, tool: str, limit: int, size: int, blobs: Blobs) -> RecordableResult:

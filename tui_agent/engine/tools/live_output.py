@@ -1,121 +1,149 @@
-"""The output that running calls have printed so far. If a call is stopped, this output becomes its result.
+"""The output of running commands and calls: samples of it are recorded, and all of it becomes the result of a stop.
 
-Invariant: only the beginning and the newest part of each call's output are in memory.
+Invariant: the recorded samples and the collected output of a call have a maximum size.
 """
 
-import codecs
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+import re
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
-from tui_agent.protocol.base import CallId
-from tui_agent.protocol.envelope import Record
-from tui_agent.protocol.events.tool import ToolFinished, ToolProgress
+from tui_agent.engine.delta_merge import DeltaMerger, FlushTimer
+from tui_agent.ports.clock import Clock
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_number
 
-HEAD_CHARS = 6_000
-"""Maximum length of the stored beginning of an output, in characters."""
-TAIL_CHARS = 10_000
-"""Maximum length of the stored end of an output, in characters."""
-
+MAX_COLLECTED_CHARS = 10_000_000
+"""Maximum length of a call's collected output, in characters. Of a longer output, both ends are collected."""
 MAX_UNSAMPLED_CHARS = 64_000
 """Number of characters of a live output that are recorded completely. After that, only samples are recorded."""
-MAX_RECORDED_CHARS = 2_000_000
-"""Maximum length of a call's live output in the log, in characters."""
-NOT_RECORDED = "\n[… The call printed more than 2 MB; the rest of its live output is not recorded …]\n"
-SAMPLES = ((1_000_000, 2_000, 1.0), (1 << 62, 500, 10.0))
+SAMPLES = ((1_000_000, 2_000, 0.5), (1 << 62, 500, 10.0))
 """Sampling rates as (N, M, S): until N characters are recorded, record M characters every S seconds."""
+MAX_LINE_CHARS = 200
+"""Maximum length of a sample without a line break, in characters."""
+# A longer text would push the note about skipped text off the screen.
+_SPACE = re.compile(r"\s")
 
 
-@dataclass(slots=True)
-class Output:
-    """The beginning and the newest part of a running program's output."""
+class CollectedOutput:
+    """The output of a running call. If it is very long, the middle is dropped."""
 
-    head: str = ""
-    tail: str = ""
-    omitted_chars: int = 0
+    def __init__(self) -> None:
+        self._head: list[str] = []
+        self._tail: deque[str] = deque()
+        self._head_chars = self._tail_chars = self._dropped_chars = 0
 
     def add(self, text: str) -> None:
-        """Add new output, and drop the middle of a long output."""
-        room = max(0, HEAD_CHARS - len(self.head))
-        self.head += text[:room]
-        self.tail += text[room:]
-        if len(self.tail) > 2 * TAIL_CHARS:
-            self._trim_tail()
-
-    def _trim_tail(self) -> None:
-        excess = max(0, len(self.tail) - TAIL_CHARS)
-        self.omitted_chars += excess
-        self.tail = self.tail[excess:]
+        """Add new output."""
+        half = MAX_COLLECTED_CHARS // 2
+        first, rest = text[: half - self._head_chars], text[half - self._head_chars :]
+        if first:
+            self._head.append(first)
+            self._head_chars += len(first)
+        if rest:
+            self._tail.append(rest)
+            self._tail_chars += len(rest)
+        while self._tail and self._tail_chars - len(self._tail[0]) >= half:
+            dropped = len(self._tail.popleft())
+            self._tail_chars -= dropped
+            self._dropped_chars += dropped
 
     def text(self) -> str:
-        """Return the beginning and the newest part of the output, with a note about the omitted part."""
-        self._trim_tail()
-        note = (
-            f"\n[… {format_number(self.omitted_chars)} characters left out …]\n" if self.omitted_chars else ""
-        )
-        return f"{self.head}{note}{self.tail}".strip("\n")
+        """Return the output, with a note at the place of dropped text."""
+        dropped = self._dropped_chars
+        note = f"\n[{format_number(dropped)} characters of output were not kept]\n" if dropped else ""
+        return "".join([*self._head, note, *self._tail])
 
 
 class OutputSampler:
-    """Decodes a running command's output and selects the text to record."""
+    """Passes a running command's output to `emit`: first all of it, and then samples of the newest lines.
 
-    def __init__(self, now: float) -> None:
-        self._decode = codecs.getincrementaldecoder("utf-8")("replace")
-        self._recorded = 0
-        self._sampled_at = now
+    A note before a sample counts the skipped lines.
+    """
 
-    def add(self, data: bytes, now: float) -> str:
-        """Decode new output. Return the text to record, or an empty string until the next sample is due."""
-        text = self._decode.decode(data)
-        if self._recorded + len(text) > MAX_UNSAMPLED_CHARS:
-            size, interval = next(
-                (size, interval) for limit, size, interval in SAMPLES if self._recorded < limit
-            )
-            if self._recorded < MAX_UNSAMPLED_CHARS:
-                self._recorded = MAX_UNSAMPLED_CHARS
-            elif now - self._sampled_at < interval:
-                return ""
-            self._sampled_at, text = now, text[-size:]
-        self._recorded += len(text)
-        return text
+    def __init__(self, clock: Clock, emit: Callable[[str, int], None]) -> None:
+        """Create the sampler.
 
-
-class LiveOutputs:
-    """The output of each running call."""
-
-    def __init__(self) -> None:
-        self._calls: dict[CallId, Output] = {}
-        self._recorded: dict[CallId, int] = {}
-
-    def text_to_record(self, call_id: CallId, text: str) -> str:
-        """Return the text to record when a call has printed `text`.
-
-        When the output exceeds `MAX_RECORDED_CHARS`, return a note once, and then empty strings.
+        `emit`: gets a piece of text, and the number of lines that the text leaves out.
         """
-        before = self._recorded.get(call_id, 0)
-        self._recorded[call_id] = before + len(text)
-        if before + len(text) <= MAX_RECORDED_CHARS:
-            return text
-        return NOT_RECORDED if before <= MAX_RECORDED_CHARS else ""
+        self._clock = clock
+        self._emit = emit
+        self._merger: DeltaMerger[str] = DeltaMerger(clock, self._emit_piece)
+        self._recorded_chars = 0
+        self._sampled_at = -math.inf
+        self._newest = ""
+        self._waiting_chars = self._waiting_lines = 0
+        """Size of the output since the last sample. `_newest` is its end."""
+        self._skipped_lines = 0
+        self._line_ended = False
 
-    @classmethod
-    def from_history(cls, history: Sequence[Record]) -> "LiveOutputs":
-        """Return the recorded output of the calls that have no result in `history`."""
-        printed = cls()
-        for record in history:
-            match record.payload:
-                case ToolProgress(call_id=call_id, text=text, stream="output"):
-                    printed.add(call_id, text)
-                case ToolFinished(call_id=call_id):
-                    printed.pop(call_id)
-        return printed
+    def add(self, text: str) -> None:
+        """Add new output."""
+        room = MAX_UNSAMPLED_CHARS - self._recorded_chars
+        if room > 0:
+            first = text[:room]
+            if len(text) > room:
+                first = first[: first.rfind("\n") + 1] or first
+                self._recorded_chars = MAX_UNSAMPLED_CHARS
+            self._recorded_chars += len(first)
+            self._line_ended = first.endswith("\n")
+            self._merger.add("output", first)
+            text = text[len(first) :]
+        if text:
+            longest = SAMPLES[0][1]
+            self._waiting_chars += len(text)
+            self._waiting_lines += text.count("\n")
+            self._newest = (self._newest + text[-longest:])[-longest:]
+            self._sample_if_due()
 
-    def add(self, call_id: CallId, text: str) -> None:
-        """Add new output of a call."""
-        self._calls.setdefault(call_id, Output()).add(text)
+    def flush(self) -> None:
+        """Record a sample of the waiting output if it is time to do so."""
+        if self._newest:
+            self._sample_if_due()
+        self._merger.flush()
 
-    def pop(self, call_id: CallId) -> str:
-        """Remove and return a call's output; empty if there was none."""
-        self._recorded.pop(call_id, None)
-        output = self._calls.pop(call_id, None)
-        return "" if output is None else output.text()
+    def finish(self) -> None:
+        """Record the buffered text. Output that waits for the next sample is not recorded."""
+        self._merger.finish()
+
+    def _sample_if_due(self) -> None:
+        size, interval = next((size, s) for limit, size, s in SAMPLES if self._recorded_chars < limit)
+        now = self._clock.monotonic()
+        if now - self._sampled_at >= interval:
+            self._sampled_at = now
+            self._take_sample(size)
+
+    def _take_sample(self, size: int) -> None:
+        shown, note = self._newest[-size:], ""
+        if self._waiting_chars > len(shown):
+            begin = shown.find("\n", 0, -1) + 1
+            shown = shown[begin:] if begin else shown[-MAX_LINE_CHARS:]
+            skipped_chars = self._waiting_chars - len(shown)
+            skipped_lines = self._waiting_lines - shown.count("\n")
+            count = (skipped_lines, "line") if skipped_lines else (skipped_chars, "character")
+            joint = "" if self._line_ended else "\n"
+            note = f"{joint}[… {format_count(*count)} …]\n"
+            self._skipped_lines += max(skipped_lines - note.count("\n"), 0)
+        # An unfinished line waits for the next sample, unless there is nothing else to show.
+        end = shown.rfind("\n") + 1 or len(shown)
+        shown, self._newest = shown[:end], shown[end:]
+        self._waiting_chars, self._waiting_lines = len(self._newest), 0
+        if note and not _SPACE.search(shown):
+            shown += "\n"  # the merger would hold back an unfinished word
+        self._line_ended = shown.endswith("\n")
+        self._recorded_chars += len(note) + len(shown)
+        self._merger.add("output", note + shown)
+
+    def _emit_piece(self, _key: str, text: str) -> None:
+        skipped_lines, self._skipped_lines = self._skipped_lines, 0
+        self._emit(text, skipped_lines)
+
+
+@contextmanager
+def open_sampler(
+    timer: FlushTimer, clock: Clock, emit: Callable[[str, int], None]
+) -> Iterator[OutputSampler]:
+    """Provide a sampler for the `with` block; see `OutputSampler`."""
+    with timer.flush_regularly(OutputSampler(clock, emit)) as sampler:
+        yield sampler

@@ -15,12 +15,16 @@ from anyio import to_thread
 
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
 from tui_agent.engine.components import EngineParts, is_overridden
-from tui_agent.engine.delta_merge import DeltaMerger, FlushTimer
-from tui_agent.engine.open_calls import with_output
+from tui_agent.engine.delta_merge import FlushTimer
 from tui_agent.engine.questions import Asker
 from tui_agent.engine.tools.gate import Gate
-from tui_agent.engine.tools.large_results import RecordableResult, offload_large_result
-from tui_agent.engine.tools.live_output import LiveOutputs
+from tui_agent.engine.tools.large_results import (
+    RecordableResult,
+    StoppedOutput,
+    offload_large_result,
+    store_stopped_output,
+)
+from tui_agent.engine.tools.live_output import CollectedOutput, OutputSampler, open_sampler
 from tui_agent.engine.tools.registry import CheckedCall
 from tui_agent.engine.tools.sandbox_retry import CommandRunner, Verdict
 from tui_agent.engine.tools.tool_access import may_connect, may_read
@@ -77,8 +81,8 @@ class CallRunner:
         """Maps the id of each running call to its seconds of waiting for the user."""
         self._reported_calls: set[CallId] = set()
         """Ids of the calls for which a storage error was already reported."""
-        self.live_outputs = LiveOutputs()
-        """The output so far of each call without a result, by call id."""
+        self.stopped_outputs: dict[CallId, StoppedOutput] = {}
+        """The output of each call that was stopped and has no result yet."""
 
     def stop(self, call_id: CallId) -> bool:
         """Cancel a running call. Return False if it is not running."""
@@ -116,19 +120,20 @@ class CallRunner:
         # A crash must not leave changes by a call that the log does not know.
         await (recorder.commit() if writes else recorder.let_clients_read())
         started = self._parts.clock.monotonic()
-        emit = partial(self._progress, call.call_id, agent)
-        with anyio.CancelScope() as scope, self._ticker.open_merger(self._parts.clock, emit, str) as merger:
+        emit = partial(self._record_progress, call.call_id, agent)
+        with anyio.CancelScope() as scope, open_sampler(self._ticker, self._parts.clock, emit) as sampler:
             self._scopes[call.call_id] = scope
             try:
-                status, result = await self._outcome(checked, merger, verdict)
+                status, result = await self._outcome(checked, sampler, verdict)
             finally:
                 del self._scopes[call.call_id]
                 waited = self._waits_s.pop(call.call_id, 0.0)
         changes = await self._find_changes(call.call_id, checked.may_change_any_file) if writes else None
-        output = self.live_outputs.pop(call.call_id)
         if scope.cancelled_caught:
-            message = with_output("The user stopped this call.", output)
-            status, result = "interrupted", _failure(message, "stopped")
+            status = "interrupted"
+            result = _stop_result(
+                "The user stopped this call.", "stopped", self.stopped_outputs.pop(call.call_id)
+            )
         duration_ms = (self._parts.clock.monotonic() - started - waited) * 1000
         recordable = await self._prepare_result(call, agent, result)
         part = recorder.state.parts
@@ -146,12 +151,17 @@ class CallRunner:
         return await self._checkpointing.find_call_changes(None if runs else reported)
 
     async def _outcome(
-        self, checked: CheckedCall, merger: DeltaMerger[str], verdict: Verdict
+        self, checked: CheckedCall, sampler: OutputSampler, verdict: Verdict
     ) -> tuple[ToolStatus, ToolResult]:
-        call, timeout = checked.call, checked.tool.spec.timeout
+        call, timeout, output = checked.call, checked.tool.spec.timeout, CollectedOutput()
+
+        def add_output(text: str) -> None:
+            output.add(text)
+            sampler.add(text)
+
         try:
             with anyio.fail_after(timeout) as limit:
-                chain: ToolNext = partial(self._call, checked, merger, verdict, limit)
+                chain: ToolNext = partial(self._call, checked, add_output, verdict, limit)
                 for middleware in reversed(self._parts.middlewares):
                     if is_overridden(middleware.wrap_tool, BaseMiddleware.wrap_tool):
                         chain = partial(_call_middleware, middleware, chain)
@@ -164,15 +174,19 @@ class CallRunner:
             broken = isinstance(error, EnvironmentFault) and not isinstance(error, StaleFile)
             return "failed", replace(failure, environment=broken, lost=isinstance(error, EnvironmentLost))
         except TimeoutError:
-            merger.finish()
             message = f"Stopped after {format_time_limit(timeout or 0)}, the tool's time limit."
-            return "failed", _failure(with_output(message, self.live_outputs.pop(call.call_id)), "timed out")
+            stopped = await self._store_output(call, checked.agent, output)
+            return "failed", _stop_result(message, "timed out", stopped)
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                self.stopped_outputs[call.call_id] = await self._store_output(call, checked.agent, output)
+            raise
         return ("ok" if result.ok else "interrupted" if result.stopped else "failed"), result
 
     async def _call(
         self,
         checked: CheckedCall,
-        merger: DeltaMerger[str],
+        add_output: Callable[[str], None],
         verdict: Verdict,
         limit: anyio.CancelScope,
         call: ToolCallPart,
@@ -197,7 +211,7 @@ class CallRunner:
             env=RecordingEnvironment(env, blobs, emit, call.call_id, run=commands.exec),
             blobs=blobs,
             call_id=call.call_id,
-            progress=partial(merger.add, "output"),
+            progress=add_output,
             deadline=None if timeout is None else parts.clock.monotonic() + timeout,
             state=parts.recorder.state_of(agent),
             ask=partial(self._asker.ask, agent=agent) if asks and parts.interactive else None,
@@ -235,10 +249,9 @@ class CallRunner:
             self._written_paths.setdefault(call_id, set()).add(payload.path)
         self._parts.recorder.append(payload, agent=agent)
 
-    def _progress(self, call_id: CallId, agent: AgentId, _key: str, text: str) -> None:
-        self.live_outputs.add(call_id, text)
-        if text := self.live_outputs.text_to_record(call_id, text):
-            self._parts.recorder.append(ToolProgress(call_id=call_id, text=text), agent=agent)
+    def _record_progress(self, call_id: CallId, agent: AgentId, text: str, skipped_lines: int) -> None:
+        progress = ToolProgress(call_id=call_id, text=text, skipped_lines=skipped_lines)
+        self._parts.recorder.append(progress, agent=agent)
 
     def record_crash(self, call: ToolCallPart, agent: AgentId, crash: ToolCrash) -> None:
         """Record that a tool's own code failed, and how to turn its plugin off."""
@@ -251,15 +264,31 @@ class CallRunner:
     async def _prepare_result(
         self, call: ToolCallPart, agent: AgentId, result: ToolResult
     ) -> RecordableResult:
-        recorder, blobs = self._parts.recorder, TruncatingBlobs(self._parts.blobs)
-        settings = recorder.state_of(agent).settings
-        window = recorder.windows.effective_window(settings.model) if settings is not None else 0
-        recordable = await offload_large_result(result, call.name, window, blobs)
+        blobs = TruncatingBlobs(self._parts.blobs)
+        recordable = await offload_large_result(result, call.name, self._window(agent), blobs)
         self._report_storage_fault(call, agent, blobs)
         if call.call_id in self._reported_calls:
             self._reported_calls.discard(call.call_id)
             recordable = replace(recordable, storage_failed=True)
         return recordable
+
+    async def _store_output(
+        self, call: ToolCallPart, agent: AgentId, output: CollectedOutput
+    ) -> StoppedOutput:
+        """Store the output of a call that was stopped. The output can be large, so this happens in a thread."""
+        text = output.text()
+        if not text:
+            return StoppedOutput("")
+        blobs = TruncatingBlobs(self._parts.blobs)
+        stopped = await to_thread.run_sync(store_stopped_output, text, call.name, self._window(agent), blobs)
+        self._report_storage_fault(call, agent, blobs)
+        return stopped
+
+    def _window(self, agent: AgentId) -> int:
+        """Return the size of the window of an agent's model, in tokens (0: unknown)."""
+        recorder = self._parts.recorder
+        settings = recorder.state_of(agent).settings
+        return recorder.windows.effective_window(settings.model) if settings is not None else 0
 
     def _report_storage_fault(self, call: ToolCallPart, agent: AgentId, blobs: TruncatingBlobs) -> None:
         for fault in blobs.faults[:1] if call.call_id not in self._reported_calls else ():
@@ -308,6 +337,16 @@ def summarise_fault(fault: ToolError | EnvironmentFault) -> str:
 
 def _failure(message: str, summary: str) -> ToolResult:
     return ToolResult(ok=False, content=(TextContent(text=message),), summary=summary)
+
+
+def _stop_result(message: str, summary: str, output: StoppedOutput) -> ToolResult:
+    return ToolResult(
+        ok=False,
+        content=(TextContent(text=output.append_to(message)),),
+        summary=summary,
+        display=output.display,
+        full_output=output.stored,
+    )
 
 
 async def _call_middleware(middleware: Middleware, call_next: ToolNext, call: ToolCallPart) -> ToolResult:

@@ -3,7 +3,7 @@
 Invariant: `agent.spawned` is followed by exactly one `agent.finished`, and the calling agent gets a report.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -15,6 +15,7 @@ from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.model.caller import ModelCaller
 from tui_agent.engine.open_calls import close_calls, delegate_end
+from tui_agent.engine.tools.large_results import StoppedOutput
 from tui_agent.engine.turns.engine_agents import ModelAgent
 from tui_agent.engine.turns.loop import Outcome, TurnLoop
 from tui_agent.errors import ConfigError, StoreError, ToolError
@@ -60,12 +61,19 @@ class DelegateRunner:
     """Runs the delegates of a session."""
 
     def __init__(
-        self, parts: EngineParts, states: StateKeeper, make_caller: MakeCaller, make_loop: MakeLoop
+        self,
+        parts: EngineParts,
+        states: StateKeeper,
+        make_caller: MakeCaller,
+        make_loop: MakeLoop,
+        stopped_outputs: MutableMapping[CallId, StoppedOutput],
     ) -> None:
+        """Create the runner. `stopped_outputs`: the output of each call that was stopped and has no result yet."""
         self._parts = parts
         self._states = states
         self._make_caller = make_caller
         self._make_loop = make_loop
+        self._stopped_outputs = stopped_outputs
         self._scopes: dict[AgentId, anyio.CancelScope] = {}
         self._slots: dict[AgentId, anyio.Semaphore] = {}
         self.requested_by: Literal["agent", "user"] = "agent"
@@ -208,7 +216,7 @@ class DelegateRunner:
             for call in state.open_calls
             if any(delegate.agent == agent for delegate in delegate_chain(by_agent, call.agent))
         ]
-        close_calls(recorder, own_calls, why=NOT_RUN)
+        close_calls(recorder, own_calls, why=NOT_RUN, outputs=self._stopped_outputs)
         reason, why = ended
         history = recorder.messages(agent)
         text = _last_text(history, self._parts.blobs)

@@ -83,7 +83,7 @@ class Turns:
 
         self._make_loop = make_loop
         self._caller = make_caller(parts, MAIN_AGENT)
-        self._delegating = DelegateRunner(parts, states, make_caller, make_loop)
+        self._delegating = DelegateRunner(parts, states, make_caller, make_loop, self._runner.stopped_outputs)
         self._hooks = Hooks(parts)
         self._scope: anyio.CancelScope | None = None
         self._hooks_scope: anyio.CancelScope | None = None
@@ -191,7 +191,8 @@ class Turns:
             with anyio.CancelScope(shield=True):
                 await self._checkpointing.end_turn()
                 why = outcome.detail.rstrip(".") or "the turn was stopped"
-                close_calls(recorder, self._calls_to_close(), why=why, printed=self._runner.live_outputs)
+                outputs = self._runner.stopped_outputs
+                close_calls(recorder, self._calls_to_close(), why=why, outputs=outputs)
                 await self._notify_middlewares("end", turn, outcome.reason)
                 if outcome.reason == "finished":
                     title_from_answer(recorder, prompt)

@@ -176,10 +176,13 @@ class Draft:
         self.entries.replace(index, replace(entry, revision=self.revision))
         self.changed.add(index)
 
-    def append_text(self, index: int, piece: str) -> None:
-        """Append text to a streaming entry."""
+    def append_text(self, index: int, piece: str, skipped_lines: int = 0) -> None:
+        """Append text to a streaming entry.
+
+        `skipped_lines`: number of lines that the text leaves out.
+        """
         self.revision += 1
-        self.entries.grow(index, piece, self.revision)
+        self.entries.grow(index, piece, self.revision, skipped_lines)
         self.changed.add(index)
 
     def tool_entry(self, index: int | None) -> ToolEntry | None:

@@ -101,14 +101,17 @@ class EntryList(Sequence[Entry]):
         self._growing.pop(index, None)
         self._entries.replace(index, entry)
 
-    def grow(self, index: int, piece: str, revision: int) -> None:
-        """Append text to a streaming entry."""
+    def grow(self, index: int, piece: str, revision: int, skipped_lines: int = 0) -> None:
+        """Append text to a streaming entry.
+
+        `skipped_lines`: number of lines that the text leaves out.
+        """
         growth = self._growing.get(index)
         if growth is None:
             growth = self._growing[index] = PendingText()
         growth.pieces.append(piece)
         growth.size += len(piece)
-        self._newlines[index] = self._newlines.get(index, 0) + piece.count("\n")
+        self._newlines[index] = self._newlines.get(index, 0) + piece.count("\n") + skipped_lines
         growth.revision = revision
         if growth.size > _MAX_OUTPUT_CHARS and isinstance(self._entries[index], ToolEntry):
             tail = "".join(growth.pieces)[-OUTPUT_TAIL_CHARS:]

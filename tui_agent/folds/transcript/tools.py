@@ -163,7 +163,7 @@ def _on_tool_started(draft: Draft, ev: Envelope, payload: ToolStarted) -> None:
 def _on_tool_progress(draft: Draft, ev: Envelope, payload: ToolProgress) -> None:
     index = draft.tools.get(payload.call_id)
     if index is not None and ev.agent not in draft.delegates:
-        draft.append_text(index, payload.text)
+        draft.append_text(index, payload.text, payload.skipped_lines)
 
 
 @TOOL_HANDLERS.on(ToolFinished)

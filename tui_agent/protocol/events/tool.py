@@ -40,13 +40,15 @@ class ToolStarted(Payload):
 class ToolProgress(Payload):
     """New output of a running tool call, to append to the earlier output.
 
-    Output is collected for 50 ms, or until 2 KB have arrived, before it is recorded.
+    Output is collected for 50 ms, or until 2 KB have arrived, before it is recorded. Of a very long output, only samples
+    are recorded. `skipped_lines`: lines of the output that are left out before or in `text`.
     """
 
     kind: Literal["tool.progress"] = "tool.progress"
     call_id: CallId
     text: str
     stream: Literal["output", "note"] = "output"
+    skipped_lines: int = 0
 
 
 class ToolFinished(Payload):
