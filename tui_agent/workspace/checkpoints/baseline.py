@@ -242,12 +242,7 @@ def _read_file(
     if reason:
         baseline.skips.add(reason, path)
         return None
-    if (
-        not state.can_be_saved
-        or state.stat is None
-        or state.content is None
-        or len(state.content) != state.size
-    ):
+    if not state.can_be_saved or state.stat is None or state.content is None:
         return None  # deleted, or being written; the next change detection handles it
     baseline.entries[path] = make_entry(path, state.stat, state.git_mode, state.oid)
     baseline.bytes_read += state.size

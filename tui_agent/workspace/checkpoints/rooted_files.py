@@ -31,7 +31,9 @@ class FileState:
     """State of the file at a path.
 
     - `content`: set if it was requested and is not too large
-    - `oid`: git's id, set if the file was read
+    - `oid`: git's id, set if the file was read whole
+
+    A file that another program truncates while it is read has neither.
     """
 
     kind: Kind
@@ -169,10 +171,14 @@ class PathReader:
             if not read or (skip_larger and size > max_bytes):
                 return FileState("file", bits, size, stat=status)
             digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
-            data = bytearray()
-            while chunk := reader.read(CHUNK):
+            data, remaining = bytearray(), size
+            # At most `size` bytes, because a file that another program appends to may never end.
+            while remaining and (chunk := reader.read(min(CHUNK, remaining))):
                 digest.update(chunk)
+                remaining -= len(chunk)
                 if size <= max_bytes:
                     data += chunk
+        if remaining:  # another program has truncated the file meanwhile
+            return FileState("file", bits, size, stat=status)
         content = bytes(data) if size <= max_bytes else None
         return FileState("file", bits, size, digest.hexdigest(), content, status)

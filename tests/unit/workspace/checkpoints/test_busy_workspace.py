@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.checkpoints import begun, snapshot, taken, workspace, write
+from tui_agent.workspace.checkpoints.rooted_files import RootedFiles, object_id
 
 
 class Build:
@@ -68,3 +69,30 @@ async def test_what_is_built_meanwhile_breaks_no_checkpoint(tmp_path: Path, repo
     await made.checkout(made.head, tmp_path / "out")
     assert snapshot(tmp_path / "out") == snapshot(folder)
     assert await made.verify() == []
+
+
+def test_of_a_file_that_grows_only_the_announced_bytes_are_read() -> None:
+    # Files of /proc always have the size 0 but a content, like a file that grew after its size was read.
+    state = RootedFiles(Path("/proc/self")).read_state("status", max_bytes=1_000_000)
+    assert (state.size, state.content, state.oid) == (0, b"", object_id(b""))
+
+
+@pytest.mark.timeout(60)
+def test_a_file_that_is_resized_while_it_is_read_gets_the_id_of_its_content_or_none(tmp_path: Path) -> None:
+    path, end = tmp_path / "log", threading.Event()
+    path.write_bytes(b"")
+
+    def resize() -> None:
+        while not end.is_set():
+            os.truncate(path, 8_000_000)
+            os.truncate(path, 1_000)
+
+    thread = threading.Thread(target=resize)
+    thread.start()
+    try:
+        states = [RootedFiles(tmp_path).read_state("log", max_bytes=9_000_000) for _ in range(100)]
+    finally:
+        end.set()
+        thread.join()
+    ids = [object_id(state.content) if state.content is not None else "" for state in states]
+    assert [state.oid for state in states] == ids
