@@ -317,9 +317,10 @@ def test_a_harbor_task_folder_is_taken_as_it_is(tmp_path: Path) -> None:
     written(
         folder,
         "environment/Dockerfile",
-        "FROM ubuntu\nRUN apt-get update && \\\n  apt-get install -y gcc\nWORKDIR /app\nCOPY data /app/data\nCOPY --from=build ../x y\n",
+        "FROM ubuntu\nRUN apt-get update && \\\n  apt-get install -y gcc\nWORKDIR /app\nCOPY data /app/data\nCOPY --from=build ../x y\nCOPY --from=build tool /app/\n",
     )
     written(folder, "environment/data/a.csv", "1\n")
+    written(folder, "environment/tool", "this is not the tool of the other image\n")
     case = load_task_folder(folder)
     assert (case.prompt, case.category, case.test_timeout_seconds) == (
         "Sum up /app/data.\n\nYour workspace is the folder /app of this task. Use paths relative to it, not /app/….",
@@ -329,7 +330,8 @@ def test_a_harbor_task_folder_is_taken_as_it_is(tmp_path: Path) -> None:
     assert case.budgets.timeout_seconds == 900
     assert case.harbor is not None and case.harbor.skipped == (
         "RUN apt-get update &&    apt-get install -y gcc",
-        "COPY ../x /app/y",
+        "COPY --from=build ../x y",
+        "COPY --from=build tool /app/",
     )
     create_workspace(case, tmp_path / "ws")
     assert [str(path.relative_to(tmp_path / "ws")) for path in sorted((tmp_path / "ws").rglob("*"))] == [

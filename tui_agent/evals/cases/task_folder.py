@@ -191,12 +191,14 @@ def _read_dockerfile(file: Path) -> HarborTask:
                 work_dir = str(Path("/", work_dir, rest.strip()))
             case "COPY" | "ADD":
                 options = _copy_words(rest, file)
+                # With `--from`, the sources are in another image, so they are not paths of this machine.
+                if any(word.startswith("--from=") for word in options):
+                    skipped.append(f"{instruction} {rest}"[:200])
+                    continue
                 words = [word for word in options if not word.startswith("--")]
                 target = str(Path("/", work_dir, words[-1])) if words else ""
                 copies += [(source, target) for source in words[:-1]]
-                # With `--from`, the sources are in another image, so they are not paths of this machine.
-                if not any(word.startswith("--from") for word in options):
-                    _refuse_sources_outside(file, f"{instruction} {rest}", words[:-1])
+                _refuse_sources_outside(file, f"{instruction} {rest}", words[:-1])
             case "FROM" | "CMD" | "ENTRYPOINT" | "LABEL" | "EXPOSE":
                 pass
             case _:
