@@ -4,7 +4,7 @@ Invariant: if one edit does not fit the files on disk, the whole rename is refus
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -69,13 +69,16 @@ def edits_by_file(workspace_edit: object, root: str) -> dict[str, list[Any]]:
     """
     answer = workspace_edit if isinstance(workspace_edit, dict) else {}
     by_file: dict[str, list[Any]] = {}
-    pairs: list[tuple[object, Any]] = list((answer.get("changes") or {}).items())
-    for change in answer.get("documentChanges") or ():
+    document_changes = answer.get("documentChanges") or ()
+    for change in document_changes:
         if "kind" in change:
             raise api.ToolError(
                 f"The language server wants to {change['kind']} a file, which is not supported."
             )
-        pairs.append((change["textDocument"]["uri"], change["edits"]))
+    # `documentChanges` replaces `changes`: a server may send the same edits in both.
+    pairs: Iterable[tuple[object, Any]] = [
+        (change["textDocument"]["uri"], change["edits"]) for change in document_changes
+    ] or (answer.get("changes") or {}).items()
     for uri, edits in pairs:
         by_file.setdefault(path_of(uri, root), []).extend(edits)
     if not any(by_file.values()):

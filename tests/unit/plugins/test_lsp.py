@@ -100,6 +100,19 @@ async def test_questions_are_answered_by_one_server_which_is_told_of_changes(tmp
     assert ask.log_lines == ["start", "b.py 2", "exit"]
 
 
+def test_edits_that_a_server_sends_in_both_forms_are_applied_once() -> None:
+    edit = {
+        "range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}},
+        "newText": "y",
+    }
+    answer = {
+        "changes": {"file:///w/a.py": [edit]},
+        "documentChanges": [{"textDocument": {"uri": "file:///w/a.py", "version": 1}, "edits": [edit]}],
+    }
+    assert module_of("lsp", "edits").edits_by_file(answer, "/w") == {"a.py": [edit]}
+    assert module_of("lsp", "edits").edits_by_file({"changes": answer["changes"]}, "/w") == {"a.py": [edit]}
+
+
 async def test_a_rename_shows_all_its_files_and_writes_them_like_an_edit(tmp_path: Path) -> None:
     async with running_server(tmp_path) as ask:
         with pytest.raises(ToolError, match="action=references for the symbol first"):
