@@ -4,7 +4,13 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-from tui_agent.plugin_api import Environment, ExecSpec, format_time_limit
+from tui_agent.plugin_api import (
+    Environment,
+    ExecSpec,
+    escape_unprintable,
+    format_count,
+    format_time_limit,
+)
 
 from .text_search import MAX_FILE_BYTES, MAX_SEARCH_S, Query, SearchResult
 
@@ -20,7 +26,11 @@ SKIPPED_FOLDERS = (
     ".pytest_cache",
     ".ruff_cache",
 )
+MAX_ERROR_BYTES = 64_000
+MAX_NAMED_PATHS = 5
 _PLACE = re.compile(rb"([^\0\n]+)\0(\d+):")
+_UNREADABLE = re.compile(rb"(?:rg: )?(?:\./)?(.+): [^:]+ \(os error \d+\)")
+"""A message of ripgrep that it could not read a file or folder. Newer versions put `rg: ` in front."""
 
 
 def build_arguments(query: Query) -> tuple[str, ...]:
@@ -32,7 +42,6 @@ def build_arguments(query: Query) -> tuple[str, ...]:
         "--with-filename",
         "--line-number",
         "--null",
-        "--no-messages",
         "--hidden",
         "--no-require-git",
         "--engine=auto",
@@ -55,11 +64,18 @@ async def search(query: Query, env: Environment, may_read: Callable[[str], bool]
 
     Return None if ripgrep is not installed or rejects the query.
     """
-    spec = ExecSpec(argv=build_arguments(query), timeout=MAX_SEARCH_S, max_output=MAX_OUTPUT)
+    spec = ExecSpec(
+        argv=build_arguments(query),
+        timeout=MAX_SEARCH_S,
+        max_output=MAX_OUTPUT,
+        max_stderr_bytes=MAX_ERROR_BYTES,
+    )
     result = await env.exec(spec, lambda data: None)
-    if result.outcome in ("not_found", "failed") or (
-        result.outcome == "exited" and result.exit_code not in (0, 1)
-    ):
+    if result.outcome in ("not_found", "failed"):
+        return None
+    unreadable = _unreadable_paths(result.stderr)
+    is_usable = result.exit_code in (0, 1) or (unreadable and not query.single)
+    if result.outcome == "exited" and not is_usable:
         return None
     found_places = SearchResult("ripgrep")
     may_read = cache(may_read)
@@ -70,6 +86,11 @@ async def search(query: Query, env: Environment, may_read: Callable[[str], bool]
         path = place[1].decode("utf-8", "surrogateescape").removeprefix("./")
         if query.single or may_read(path):
             found_places.lines.setdefault(path, []).append(int(place[2]))
+    unreadable = [path for path in unreadable if may_read(path)]
+    if unreadable:
+        names = ", ".join(map(escape_unprintable, unreadable[:MAX_NAMED_PATHS]))
+        more = ", …" if len(unreadable) > MAX_NAMED_PATHS else ""
+        found_places.notes.append(f"{format_count(len(unreadable), 'path')} could not be read: {names}{more}")
     if result.outcome == "timeout":
         found_places.incomplete = True
         found_places.notes.append(
@@ -78,3 +99,9 @@ async def search(query: Query, env: Environment, may_read: Callable[[str], bool]
     elif result.dropped_bytes:
         found_places.incomplete = True
     return found_places
+
+
+def _unreadable_paths(messages: bytes) -> list[str]:
+    """Return the files and folders that ripgrep could not read, from its standard error."""
+    matches = map(_UNREADABLE.fullmatch, messages.split(b"\n"))
+    return sorted(match[1].decode("utf-8", "surrogateescape") for match in matches if match)

@@ -239,6 +239,20 @@ async def test_where_ripgrep_cannot_the_own_search_does(tmp_path, result):
     assert (text(found), found.data["engine"]) == ("a\n1:two", "own")
 
 
+async def test_files_that_ripgrep_cannot_read_are_named_beside_its_results(tmp_path):
+    (tmp_path / "a").write_text("two\n")
+    messages = b"./locked: Permission denied (os error 13)\nrg: ./b/c d: Input/output error (os error 5)\n"
+    env = Answering(tmp_path, ExecResult(2, "exited", b"./a\x001:x\n", 0, 1.0, stderr=messages))
+    bench = Bench(tmp_path, tools_of("search"), inner=env)
+    found = await bench.run("grep", pattern="two")
+    assert (text(found), found.data["engine"]) == (
+        "a\n1:two\n[2 paths could not be read: b/c d, locked]",
+        "ripgrep",
+    )
+    one_file = await bench.run("grep", pattern="two", path="a")
+    assert one_file.data["engine"] == "own", "the environment tells why it cannot read one named file"
+
+
 async def test_ripgrep_out_of_time_is_told(tmp_path):
     (tmp_path / "a").write_text("two\n")
     env = Answering(tmp_path, ExecResult(None, "timeout", b"./a\x001:x\n", 0, 1.0))
