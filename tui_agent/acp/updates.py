@@ -102,7 +102,6 @@ _PLAN_STATES: Final[dict[TodoStatus, PlanEntryStatus]] = {
     "in_progress": "in_progress",
     "completed": "completed",
     "verified": "completed",
-    "abandoned": "completed",
 }
 
 

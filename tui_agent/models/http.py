@@ -26,7 +26,7 @@ from tui_agent.ports.model import ModelChunk, ModelFault
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.model import FaultKind
 from tui_agent.protocol.unicode_text import list_first
-from tui_agent.units import format_time_limit
+from tui_agent.units import format_bytes, format_time_limit
 
 _UNUSED_MODULES = ("httpx._main", "httpcore._async.http2", "httpcore._sync.http2")
 """Modules that httpx and httpcore treat as optional: a command line, and HTTP/2. Without them, httpx loads faster."""
@@ -220,7 +220,9 @@ class HttpClient:
                     yield _format_fault(data, error)
                 return
             except EventTooLong:
-                yield faults.fault("malformed", "The provider sent one event of more than 34 MB.")
+                yield faults.fault(
+                    "malformed", f"The provider sent one event of more than {format_bytes(MAX_EVENT_BYTES)}."
+                )
                 return
             if not piece:
                 return
