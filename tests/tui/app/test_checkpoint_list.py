@@ -10,6 +10,7 @@ from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.tui.cli_client import read_rows
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.screens.tree.checkpoints import CheckpointsScreen
+from tui_agent.tui.widgets.rows import cells
 
 
 def names(walked: Walked) -> list[str]:
@@ -28,6 +29,19 @@ async def test_they_are_listed_the_newest_first_with_the_diff_of_the_chosen_one(
         assert "total += abs(entry.hours)" in text, "what it changed is read and shown"
         row = next(one for one in walked.rows() if ".pytest_cache" in one)
         assert "other branch" in row and "command" in row
+
+
+async def test_the_count_is_shown_if_the_pane_leaves_room_for_it(tmp_path: Path) -> None:
+    async with walk(tmp_path, size=(160, 45)) as walked:
+        await walked.slash("/checkpoints")
+        shown = walked.app.screen_stack[1]
+        assert isinstance(shown, CheckpointsScreen)
+        narrowest = cells(shown.head.title) + 40 + len("8 checkpoints") + 8
+        for width, is_shown in ((narrowest, False), (narrowest + 1, True)):
+            await walked.pilot.resize_terminal(width, 45)
+            await walked.quiet()
+            assert shown.detail_width == 40 and not shown.narrow
+            assert ("8 checkpoints" in walked.text()) == is_shown
 
 
 async def test_they_are_filtered_by_author_by_key_and_by_mouse(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ class CheckpointsScreen(Page[Checkpoint]):
         counts = Counter[str](checkpoint.author for checkpoint in self.all)
         names = [(_SHORT_AUTHORS.get(name, name), counts[name]) for name in FILTERS]
         self.head.title = self.filter_parts("Checkpoints", names, FILTERS.index(self.filter))
-        room = self.app.size.width - (0 if self.narrow else 46) - cells(self.head.title)
+        room = self.app.size.width - (0 if self.narrow else self.detail_width) - cells(self.head.title)
         count = format_count(len(self.all), "checkpoint") if self.all else ""
         self.head.right = [part(count, self.style("t2"))] if len(count) + 8 < room else []
         self.head.show()
