@@ -131,8 +131,8 @@ def arrange_rows(rows: Sequence[SessionRow], sort: Sort, now: float) -> list[Lis
     roots: list[SessionRow] = []
     for row in rows:
         parent = listed.get(row.parent or "")
-        # A damaged log may give a younger session, or the session itself, as its parent. Its row must still be shown.
-        if parent is not None and parent is not row and parent.started <= row.started:
+        # Damaged logs may name each other, or themselves, as parent. In this order, no row is its own ancestor.
+        if parent is not None and (parent.started, parent.id) < (row.started, row.id):
             forks.setdefault(parent.id, []).append(row)
         else:
             roots.append(row)
