@@ -167,7 +167,7 @@ def test_a_git_command_that_prints_commits_with_a_secret_file_is_asked_about(scr
     for sandboxed in (False, True):
         found = decide(script, sandboxed=sandboxed)
         assert (found.verdict, found.rule_id, found.default_no) == ("ask", "guard.below", True)
-        assert found.reason == "it may show certs/own.pem from git's commits, which may hold secrets"
+        assert found.reason == "it may show certs/own.pem, which may hold secrets, from git's commits"
         assert decide(script, "bypass", sandboxed=sandboxed).verdict == "ask"
 
 

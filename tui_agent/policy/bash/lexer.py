@@ -269,7 +269,10 @@ class WordReader:
 
 
 def _expand_span(first: int, last: int) -> list[str]:
-    """Return the numbers from `first` to `last`, counting up or down, but at most `MAX_BRACE_WORDS` + 2 numbers."""
+    """Return the numbers from `first` to `last`, counting up or down.
+
+    Stop after `MAX_BRACE_WORDS` + 2 numbers: enough for the caller to refuse the word.
+    """
     direction = 1 if first < last else -1
     return [str(number) for number in islice(range(first, last + direction, direction), MAX_BRACE_WORDS + 2)]
 

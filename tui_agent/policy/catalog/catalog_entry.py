@@ -112,7 +112,7 @@ def _check_spelling(program: Program, key: str, item: str, spelling: str) -> Non
 
 def _check_operands(program: Program) -> None:
     if sum(operand.endswith("...") for operand in program.operands) > 1:
-        raise TableFault(("operands",), "only one operand may end in ...")
+        raise TableFault(("operands",), "only one operand may end with `...`")
 
 
 _AT_LINE: Final = re.compile(r"at line (\d+)")

@@ -117,14 +117,14 @@ class Option(Model):
     never the next word: `-U5`, `--color=auto`).
     `means`: the meaning of the value.
     `second`: the meaning of a second value after the first (`jq --arg NAME VALUE`).
-    `values`: the allowed values, in which `*` matches any text. If empty, every value is allowed. With the meaning
-    `setting`, no value is then allowed.
+    `values`: the allowed values, in which `*` matches any text. If empty, every value is allowed, or no value if
+    `means` is `setting`.
     `effects`: the effects that the option adds to the program's own effects.
     `harmless_values`: with one of these values, the option adds no effects (`--watch=false`).
     `repeats`: the option can be given more than once. An option without a value can always be repeated.
     `replaces_operand`: with the option, the first operand is no longer expected (`grep -e PATTERN`).
     `prints`: what the output can contain, instead of the program's `prints` (`grep -l`: paths, `grep -n`: text).
-    `below`: with the option, the program reads everything below its folders.
+    `below`: with the option, the program reads everything below the folders in its operands (`grep -r`).
     `reads_hidden`, `reads_ignored`, `reads_untracked`: with the option, the program also reads hidden, ignored or
     untracked files.
     `follows_links`: with the option, the program follows links below a folder.
@@ -209,17 +209,18 @@ class Program(Model):
     `options`: options with a value. Maps the spellings of an option to the meaning of its value, or to a table with the
     keys of an option.
     `operands`: the meanings of the operands in order, with `?` for an optional operand and `...` for any number.
-    `default_operand`: the operand of a call without operands. For a command as operand, this is the name of a program
-    (`env` alone runs `printenv`).
+    `default_operand`: the operand that the program uses if the call has none (`ls` lists `.`). If the operand is a
+    command, this is the name of a program (`env` alone runs `printenv`).
     `option_style`: `gnu` (clusters of letters, `--long=value`, options anywhere, `--` ends them), `first` (like `gnu`,
     but the first operand ends the options), `single` (like `gnu`, without clusters: `-p -w`, `-std=c99`), `words` (an
     option is a whole word with one or two dashes, and the next word is its value), `tar` (the first word can be a
     bundle of letters without a dash; some entries list the allowed letters, as in `ps a`), or `none` (every word is an
     operand).
-    `numeric_option`: `-5` is allowed.
-    `subcommands`: the first one or two operands name another entry. This other entry is a file in the folder with this
-    program's name, or a table nested in this table. Options before these operands belong to this entry. If this entry
-    also has `operands`, a call without a known subcommand belongs to this entry (`vitest src/a.test.ts`).
+    `numeric_option`: a number such as `-5` is an allowed option (`head -5`).
+    `subcommands`: the first one or two operands are a subcommand with an entry of its own. That entry is a file in the
+    folder with the program's name, or a table nested in the program's table. The program's own entry describes the
+    options before the subcommand. If it also has `operands`, it describes the calls without a known subcommand, too
+    (`vitest src/a.test.ts`).
     `skips`: kinds of files below a folder that the program reads only with a special option: `hidden`, `ignored` (by
     `.gitignore`), `untracked`.
     `reads_below`: the program reads everything below its operands. The tables of users and plugins must set this key if
@@ -228,11 +229,12 @@ class Program(Model):
     `prints`: what the output can contain, so that `$(…)` can be an operand: `paths` that exist below the operands,
     `names`, one `number`, `numbers`, `hashes`, `revisions`, unchanged `lines` of standard input, `nothing`, or any `text`.
     `changes_paths`: the program changes or deletes the files that match its path filters.
-    `options_are_harmless`: no option, listed or not, does more than read. An operand can then be a pattern, if no file
-    name in the workspace looks like an option.
+    `options_are_harmless`: no option, listed or not, does more than read. A pattern such as `*` is then allowed as an
+    operand, unless it matches a file whose name looks like an option.
     `certain_outputs`: what certain calls can print. Each table has conditions for a call (`options`, `others`,
     `operands`). Its own `prints` replaces the `prints` of the program for such a call. Not inherited.
-    `remember`: the number of words before `*` in an offered rule. If 0, no rule is offered for the program.
+    `remember`: the number of words before `*` in the rule that an approval offers (2 for `git log *`). If 0, no rule is
+    offered for the program.
     `downloads`: the program can download code and run it.
     `local_programs`: a folder with installed programs, such as `node_modules/.bin`. Nothing is downloaded if this
     folder contains the command that the program is told to run. The folder is searched where the program runs and in

@@ -1,4 +1,4 @@
-"""Corrects the report on a command line by what is in the workspace.
+"""Drops doubts and downloads from the report on a command line that the files of the workspace rule out.
 
 A pattern such as `*` in a command line raises a doubt. A file's name might look like an option (`-rf`), have a special
 meaning for the program, or be split into several words. If no file has such a name, the doubt is dropped. `npx` and

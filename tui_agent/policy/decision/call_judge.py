@@ -61,7 +61,8 @@ class CallJudge:
     def judge_tool(self, *, known: bool) -> list[Judgement]:
         """Return the judgements about the tool itself.
 
-        `known`: True if the call's effects are known. `allow` rules for the tool are then ignored.
+        `known`: True if the call's effects are known. `allow` rules for the tool are then ignored, because each effect
+        is judged by itself.
         """
         allowed = self._facts.allowed_tools
         if allowed is not None and self._name not in allowed:

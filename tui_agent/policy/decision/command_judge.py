@@ -347,7 +347,7 @@ def allows_started(rule: Rule, line: LineReport, index: int) -> bool:
 
 
 def _is_broken(line: LineReport) -> bool:
-    """Return True if bash, too, rejects a refused line as a syntax error."""
+    """Return True if bash itself would reject the line as a syntax error, and not only our parser does."""
     if line.refusal.startswith("a second parser"):  # our own parser understood the line
         return False
     root = parse_tree(line.line)
@@ -380,7 +380,7 @@ def _allows_removal(judgement: Judgement) -> bool:
 
 
 def _join_doubts(command: CommandReport, unbounded: str) -> str:
-    """Join the doubts about a command and the clause `unbounded` into one reason."""
+    """Return the reason to ask about a command: all doubts about it, then `unbounded` (see `find_unbounded`)."""
     return "; ".join(dict.fromkeys((*(doubt.reason for doubt in command.doubts), *filter(None, [unbounded]))))
 
 

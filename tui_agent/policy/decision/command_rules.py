@@ -95,7 +95,10 @@ def _spellings(words: Words, name: str) -> Iterator[Words]:
 
 @cache
 def _same_commands() -> dict[str, list[tuple[Words, Words]]]:
-    """Return commands with the same meaning: program → list of (subcommand, equivalent command)."""
+    """Return other names of commands: program → list of (words after it, equivalent command).
+
+    Example: `{"git": [(("send-pack",), ("git", "push"))]}`.
+    """
     commands: dict[str, list[tuple[Words, Words]]] = {}
     for text in word_list("same_as"):
         (program, *names), _, meant = map(str.split, text.partition(" = "))

@@ -101,7 +101,7 @@ def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) 
     # A sandbox hides secret files, so there only secrets in git's commits are a reason.
     committed = _committed_secrets(command, uses, facts)
     if committed:
-        return f"it may show {_name_first(committed)} from git's commits, which may hold secrets"
+        return f"it may show {_name_first(committed)}, which may hold secrets, from git's commits"
     if facts.sandboxed:
         return ""
     if runs_git(command):
@@ -234,7 +234,7 @@ def _ends_at(relative: str, name: str, use: FileUse) -> bool:
 
 
 def _goes_below(relative: str, folder: str, use: FileUse) -> bool:
-    """Return True if using the path or pattern `relative` can reach files below a folder."""
+    """Return True if a command that uses the path or pattern `relative` can reach files below `folder`."""
     if use.certainty is not Certainty.BOUNDED:
         return (
             relative == ""

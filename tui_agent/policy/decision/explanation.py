@@ -214,7 +214,7 @@ def _command_row(
 
 
 def _workspace_effects(command: CommandReport, facts: PolicyFacts) -> Iterator[CommandEffect]:
-    """Yield an effect for programs from git's configuration, and an effect for a program of the workspace, if any run."""
+    """Yield one effect if git runs programs from its configuration, and one if the program is a workspace file."""
     if runs_configured_programs(command, (), facts):
         yield CommandEffect(
             verb="runs", target="programs set in this repository's git configuration", risky=True
@@ -224,7 +224,7 @@ def _workspace_effects(command: CommandReport, facts: PolicyFacts) -> Iterator[C
 
 
 def _reads_nothing(use: FileUse) -> bool:
-    """Return True if `use` only reads the current folder itself."""
+    """Return True if `use` names the current folder, but the command reads nothing in it."""
     # A `grep` without a file argument is reported this way.
     return (use.action, use.path, use.below) == ("read", ".", False)
 

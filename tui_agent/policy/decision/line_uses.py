@@ -107,7 +107,7 @@ def file_uses(effect: RunEffect, command: CommandReport) -> Uses:
 
 
 def _with_parents(path: str) -> Iterator[str]:
-    """Yield variants of a pattern. In each variant, one name such as `.*` is replaced by `..`, which it can match."""
+    """Yield variants of a pattern that lead to a parent folder: `.*` also matches `..`, so `a/.*` yields `a/..`."""
     # Before version 5.2 of bash, names such as `.*` also match `..`.
     names = path.split("/")
     for index, name in enumerate(names):
@@ -116,7 +116,7 @@ def _with_parents(path: str) -> Iterator[str]:
 
 
 def from_workspace(effect: RunEffect, path: str) -> str:
-    """Return the path relative to the workspace. `path` is relative to the folder of the command line."""
+    """Return a path of a command line relative to the workspace. `path` is relative to the line's start folder."""
     if not effect.cwd or path.startswith(("/", "~")):
         return path or "."
     return literal_path(tidy_path(posixpath.join(effect.cwd, path)))

@@ -1,7 +1,7 @@
 """The judge of files that a command's report does not list. The command can still use them.
 
-Any part of an argument can be a path: words are split at every character that can come before one. And some commands
-use files that no argument names (`git stash`).
+Any part of an argument can be a path. Words are therefore split at every character that can stand before a path. And
+some commands use files that no argument names (`git stash`).
 
 Invariant: no judgement of this module allows a call.
 """

@@ -46,7 +46,7 @@ def shows_repository(command: CommandReport) -> bool:
 
 
 def _split_words(command: CommandReport) -> tuple[list[str], list[str]]:
-    """Return a command's words before and after `--`. An unknown word becomes `-p`."""
+    """Return a command's words before and after `--`. An unknown word becomes `-p`, an option that prints contents."""
     words = [word.known or "-p" for word in command.words[1:]]
     end = words.index("--") if "--" in words else len(words)
     return words[:end], words[end + 1 :]

@@ -59,8 +59,8 @@ def offer_choices(
     - `asking`: the judgement that requires the approval.
     - `judge_with`: function that gets the text of a rule, and returns the call's judgement with this rule.
 
-    If a choice has no rule, its field `unavailable_reason` says why. Otherwise, the field describes what the rule
-    allows.
+    `unavailable_reason` of a choice without a rule says why it has none. For a choice with a rule, this field describes
+    the calls that the rule allows.
     """
     choices = _make_choices(tool, asked, lines, facts, asking, judge_with)
     return tuple(_withdraw_if_useless(choice, judge_with) for choice in choices)

@@ -168,7 +168,7 @@ def _rule_paths(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
 
 
 def _split_both_paths(path: str, location: Place, workspace: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names of a place's shell pattern and of a rule's path. Both paths are made relative to one folder."""
+    """Split the shell pattern of a place, and the path of a rule, into names. Both are relative to the same folder."""
     top = split_pattern(workspace, literal=True)
     if path.startswith("/"):
         names = (

@@ -72,7 +72,7 @@ def written_scripts(line: LineReport) -> Iterator[RunEffect]:
 
 
 def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: LineReport) -> str:
-    """Return a clause if no sandbox confines the command, such as "it may wait for an editor".
+    """Return why a sandbox is not enough to allow the command, as a clause ("it may never end"); empty if it is enough.
 
     `inner`: the commands that `command` can run.
     `line`: the report of the whole command line.
@@ -116,9 +116,9 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
 
 
 def must_leave_sandbox(lines: Lines, facts: PolicyFacts) -> bool:
-    """Return True if commands delete or move a file that the sandbox protects, and do nothing that is not understood.
+    """Return True if fully understood commands delete or move a file outside the workspace.
 
-    The file is outside the workspace. The sandbox cannot make a single file there removable.
+    They must run outside the sandbox, because it cannot make a single file in a protected folder removable.
     """
     # Code, also that of git's hooks, must not run outside the sandbox just because the same line deletes a file there.
     if not facts.sandboxed or any(

@@ -38,7 +38,7 @@ class ParsedOption:
 class ParsedCall:
     """The words after a program's name, parsed by the catalog's `entry` for the program.
 
-    `guarded`: number of operands before `--`. Without `--`, all operands count.
+    `guarded`: number of operands before `--`, or of all operands if there is no `--`.
     """
 
     entry: Entry

@@ -30,7 +30,7 @@ class Value:
     - `may_be_option`: the text can begin with `-`, `+`, `@`, `|` or `=`.
     - `names_files`: the text is always the name of an existing file in one of the folders `found_in`.
     - `found_in`: folders of the files; None means the folders of the command.
-    - `splits`: the word is split at blanks or newlines. A piece may not match the pattern.
+    - `splits`: bash splits the word at blanks or newlines. The pieces need not match the pattern.
     - `prefix`, `suffix`: the parts with which an `UNKNOWN` text certainly begins and ends.
     - `may_be_empty`: the text can be empty, even if the pattern does not match the empty text.
     - `content`: the text is always a number, a hash, or a git revision. It has no blanks, and no colon if `text` has none.

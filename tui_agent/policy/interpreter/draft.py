@@ -120,7 +120,10 @@ class Draft:
         return draft
 
     def _in_its_folders(self, doubt: Doubt) -> Doubt:
-        """Return `doubt`. If bash expands the doubt's value in a folder other than the command's, the value is removed."""
+        """Return `doubt`, without its value if bash expands the value in another folder than the command's.
+
+        Without a value, the names of files in the command's folder cannot settle the doubt.
+        """
         here = doubt.value is None or doubt.value.found_in in (None, self.folders)
         return doubt if here else replace(doubt, value=None)
 
@@ -205,7 +208,11 @@ class Draft:
             self._add_unknown(use, f"it is not certain which file {value.source} is", value.suffix)
             return
         if value.splits:
-            self.doubt("value", f"{value.source} splits file names that contain spaces", value=value)
+            self.doubt(
+                "value",
+                f"{value.source} is not quoted, so bash splits file names that contain spaces",
+                value=value,
+            )
         self.add_use(use)
         if value.names_files and "[" in value.text:
             # If no file matches `[a]b`, the word stays unchanged, and a file may have that very name.
@@ -220,9 +227,10 @@ class Draft:
             self.add_use(FileUse(path, "mention", value.certainty))
 
     def _add_unknown(self, use: FileUse, doubt: str = "", suffix: str = "") -> None:
-        """Record the use of an unknown file, and of files whose names are known only at the end of the path.
+        """Record the use of a file with an unknown path.
 
-        `suffix`: the certain end of the path, such as `/.env` for `"$X/.env"`.
+        `suffix`: the end of the path, if it is certain: `/.env` for `"$X/.env"`. The use of `**/.env` is then recorded
+        too.
         """
         self.files.append(FileUse("", use.action, Certainty.UNKNOWN, use.below))
         if doubt:

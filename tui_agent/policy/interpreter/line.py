@@ -89,7 +89,7 @@ class _LineReader:
     def _run_text(
         self, text: str, state: State, stdin: Value
     ) -> tuple[tuple[CommandReport, ...], Value, Doubt | None]:
-        """Interpret a script of a command with its own shell, such as `bash -c`. See `RunText`."""
+        """Interpret a script that a command runs in a new shell, as `bash -c` does. See `RunText`."""
         script = parse_script(text)
         if isinstance(script, Refusal):
             doubt = Doubt("syntax", script.reason, hides_command=True)

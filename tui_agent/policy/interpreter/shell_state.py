@@ -21,7 +21,7 @@ UNSET: Final = Value("", Certainty.UNKNOWN, may_be_option=True)
 
 
 def any_text_of(*values: Value) -> Value:
-    """Return a value for any text. The text can contain the environment variables of `values`."""
+    """Return a value that stands for any text. Its `shows` has the environment variables that `values` can show."""
     return replace(UNSET, shows=tuple(sorted({name for value in values for name in value.shows})))
 
 

@@ -245,7 +245,7 @@ def _read_unknown(draft: Draft, reason: str, words: Sequence[Value], *, hides: b
 
 
 def _name_parameters(values: Sequence[Value]) -> dict[str, Value]:
-    """Return a script's variables `$0`, `$1`, …. Stop at the first that can become several words."""
+    """Return a script's variables `$0`, `$1`, …, up to the first value that can become several words."""
     certain = list(takewhile(lambda value: not value.many, values))
     return {str(place): replace(value, splits=False) for place, value in enumerate(certain[:10])}
 

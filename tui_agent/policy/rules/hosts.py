@@ -218,7 +218,7 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 def host_in_address(address: str) -> str:
     """Return the host in an address such as `https://example.org/x`, or an empty string if the text is not an address.
 
-    If the address has a scheme, the host is not checked.
+    After a scheme such as `https://`, any text is returned as the host, even if it is not a valid host.
     """
     scheme, slashes, rest = address.partition("://")
     host = (rest if slashes else scheme).split("/", 1)[0].split("?", 1)[0]

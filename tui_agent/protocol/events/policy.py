@@ -20,7 +20,7 @@ class PermissionChoice(FrozenModel):
     """An answer offered by an approval, with the rule that it would add.
 
     The rule of the choice `always` can be saved for this workspace, or for all workspaces (`everywhere`).
-    `unavailable_reason`: reason why the answer is not offered.
+    `unavailable_reason`: reason why the answer is not offered; for an offered answer, the calls that its rule allows.
     `wider_rule`: a wider rule that the user can save instead, e.g. for all tools of an MCP server.
     """
 

@@ -213,7 +213,7 @@ def test_what_reads_no_file_or_is_like_another_need_not_say_if_it_reads_below() 
         ({"flags": [" "]}, "flags. :   is not an option"),
         ({"flags": [""]}, "flags.:  is not an option"),
         ({"operands": ["reads"]}, "operands.0: write one of 'text', "),
-        ({"operands": ["read...", "text..."]}, "operands: only one operand may end in ..."),
+        ({"operands": ["read...", "text..."]}, "operands: only one operand may end with `...`"),
         ({"operands": ["read?..."]}, "operands.0: write one of"),
         ({"operands": ["READ"]}, "operands.0: write one of"),
         ({"options": {"-x": {"mean": "text"}}}, "options.-x.mean: this key is not known"),

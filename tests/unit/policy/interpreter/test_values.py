@@ -263,7 +263,9 @@ def test_harmless_variables_raise_none(line: str) -> None:
 def test_files_of_names_that_are_not_certain() -> None:
     assert files("show $X") == ["read ?"]
     assert files("for f in *.py; do show -- $f; done") == ["read ≈*.py"]
-    assert doubts("for f in *.py; do show -- $f; done") == ["$f splits file names that contain spaces"]
+    assert doubts("for f in *.py; do show -- $f; done") == [
+        "$f is not quoted, so bash splits file names that contain spaces"
+    ]
 
 
 def test_a_value_that_grows_without_end_is_forgotten() -> None:

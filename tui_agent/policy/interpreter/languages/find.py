@@ -109,7 +109,9 @@ class _Expression:
     def _read_expression(self, outer: Names, depth: int = 0) -> Names:
         """Parse tests and actions up to the closing bracket, or up to the end if `depth` is 0.
 
-        Return patterns of the file names for which the expression can be true. They match no names outside `outer`.
+        Return patterns of the file names for which the expression can be true.
+
+        - `outer`: patterns of the names that can reach this expression. The result matches no other names.
         """
         alternatives: list[Names] = []
         names, negated, closed = outer, False, depth == 0
@@ -200,14 +202,14 @@ class _Expression:
         return [*found_names.names_below(start, names), *itself]
 
     def _finds_start(self, start: Value, names: Names) -> bool:
-        """Return True if find can find the starting point `start` itself, because `start` can have one of the names."""
+        """Return True if one of `names` can match the name of the starting point `start`, so that find finds it too."""
         last = posixpath.basename(start.text)
         if start.known is not None and last in ("", ".", ".."):
             return False
         return start.known is None or names is None or any(fnmatchcase(last, name) for name in names)
 
     def _read_word(self, option: Value) -> Value | None:
-        """Return the value of a test or an action: the next word. Add a doubt if this can be several words."""
+        """Return the next word, the value of a test or an action. Add a doubt if it can become several words."""
         value = self._next_word()
         if value is None or value.many:
             self._doubt(f"it is not certain which word is the value of {option.source}")

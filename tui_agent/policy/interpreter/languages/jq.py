@@ -78,7 +78,7 @@ class _Filter(ScriptScanner):
             raise UnreadError(self._doubt_about(name, f"it is not known what {name} does in this jq filter"))
 
     def _consumes(self) -> bool:
-        """Return True if the pattern of `sub` never matches the empty text."""
+        """Return True if the pattern of `sub` or `gsub`, which comes next, never matches the empty text."""
         # Old versions of jq replace an empty match forever.
         pattern = _LITERAL.match(self._text, self._place)
         return pattern is not None and all(map(_CONSUMES.fullmatch, pattern[1].split("|")))

@@ -26,7 +26,7 @@ class Call:
 
     `options`: the spellings in order, each with its value or None.
     `operands`: all other words.
-    `piped`: a pattern of each line of standard input (file names); None if the lines can be any text.
+    `piped`: a pattern that matches each line of standard input (file names); None if the lines can be any text.
     """
 
     arguments: Sequence[Value]
