@@ -7,12 +7,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tests.engine.harness import Bench, say
+from tests.engine.harness import Bench, call, say
 from tests.engine.test_rewind import files, go, shell, told, turn, write
 from tui_agent.engine.checkpoints import revert_plan
 from tui_agent.errors import StoreUnusable
 from tui_agent.folds.base import fold
-from tui_agent.folds.session.changed_files import FilesChanged
+from tui_agent.folds.session.changed_files import FilesChanged, describe_other_authors
 from tui_agent.policy.decision.classes import READ_ONLY
 from tui_agent.ports.log import OtherChange
 from tui_agent.ports.policy import Decision, PolicyFacts
@@ -29,6 +29,12 @@ def allow_as_read_only(tool: str, effects: Sequence[Effect], facts: PolicyFacts)
 @pytest.fixture
 def every_command_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(revert_plan, "LONG_COMMAND_S", 0.0)
+
+
+@pytest.fixture
+def no_command_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine takes more than two seconds for a short command."""
+    monkeypatch.setattr(revert_plan, "LONG_COMMAND_S", 60.0)
 
 
 async def test_changes_during_a_command_that_only_reads_are_the_users(tmp_path: Path) -> None:
@@ -74,6 +80,7 @@ async def test_files_that_the_user_ticked_are_undone_and_redone_in_one_step(tmp_
         assert files(tmp_path) == {"made.txt": "made\n", "user.txt": "mine\n"}
 
 
+@pytest.mark.usefixtures("no_command_is_long")
 async def test_an_undo_after_a_short_command_does_not_ask(tmp_path: Path) -> None:
     async with told(tmp_path, shell("echo made > made.txt"), say("A.")) as bench:
         await turn(bench, "first")
@@ -97,6 +104,7 @@ async def work_beside(tmp_path: Path, other: object) -> AsyncIterator[Bench]:
         await go(bench, Undo())
 
 
+@pytest.mark.usefixtures("no_command_is_long")
 async def test_an_undo_leaves_alone_what_another_session_wrote_meanwhile(tmp_path: Path) -> None:
     async with work_beside(tmp_path, write("b.txt", "theirs")) as bench:
         assert [file.path for file in fold(FilesChanged(), bench.events).files] == ["go"]
@@ -106,6 +114,7 @@ async def test_an_undo_leaves_alone_what_another_session_wrote_meanwhile(tmp_pat
     assert restored.skipped_reasons == {"b.txt": "changed by the session “Write b”"}
 
 
+@pytest.mark.usefixtures("no_command_is_long")
 async def test_an_undo_leaves_alone_what_a_command_of_another_session_wrote_too(tmp_path: Path) -> None:
     async with work_beside(tmp_path, shell("echo theirs > b.txt")) as bench:
         pass
@@ -113,6 +122,34 @@ async def test_an_undo_leaves_alone_what_a_command_of_another_session_wrote_too(
     assert bench.of(CheckpointRestored)[-1].skipped_reasons == {
         "b.txt": "changed while a command of the session “Write b” also ran"
     }
+
+
+@pytest.mark.parametrize("is_users_too", [False, True])
+async def test_a_change_by_another_session_between_two_turns_names_the_session(
+    is_users_too: bool, tmp_path: Path
+) -> None:
+    answers = [write("b.txt", "one"), say("A."), shell("true"), say("A."), shell("true"), say("A.")]
+    async with told(tmp_path, *answers, session="ses_first") as bench:
+        await turn(bench, "first")
+        if is_users_too:
+            (tmp_path / "workspace" / "b.txt").write_text("mine")
+            await turn(bench, "look")
+        old = "mine" if is_users_too else "one"
+        arguments = f'{{"path": "b.txt", "old_text": "{old}", "new_text": "theirs"}}'
+        edit = call(("edit_file", arguments))
+        async with told(tmp_path, edit, say("B."), session="ses_second") as beside:
+            await turn(beside, "Write b")
+        await turn(bench, "look")
+        by_others = [change for change in bench.of(FileChanged) if change.author == "human"]
+        assert [change.other_session for change in by_others] == [*[""] * is_users_too, "Write b"]
+        [file] = fold(FilesChanged(), bench.events).files
+        session = "the session “Write b”"
+        expected = f"you and {session}" if is_users_too else session
+        assert describe_other_authors(file.other_authors) == f"also changed by {expected}"
+        bench.submit(PlanRevert(to_seq=0))
+        planned = await bench.until_payload(CheckpointPlanned)
+        [conflict] = [change.conflict for change in planned.changes if change.path == "b.txt"]
+        assert conflict == ("also changed by you" if is_users_too else f"changed by {session}")
 
 
 def fail_to_list(workspace: str, since: float) -> Iterable[OtherChange]:

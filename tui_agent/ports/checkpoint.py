@@ -38,6 +38,8 @@ class WorkspaceChanges:
     """Sentences about files missing from checkpoints: too large, or over the quota."""
     contested_paths: tuple[str, ...] = ()
     """Paths in `paths` that the user may have changed too. An undo asks before it restores these paths."""
+    other_sessions: Mapping[str, str] = field(default_factory=dict)
+    """Maps paths in `paths` to the title of the session that recorded the same change, if there is one."""
     saved_paths: frozenset[str] = frozenset()
     """The paths in `paths` that the newest checkpoint contains. All other paths are new."""
     folders: tuple[FolderChange, ...] = ()

@@ -14,7 +14,7 @@ from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import BlobNotFound, StoreError
 from tui_agent.folds.session.state_view import SessionStateView, UncheckpointedChange
 from tui_agent.ports.checkpoint import Checkpoints, FileDifference, WorkspaceChanges
-from tui_agent.ports.log import Blobs
+from tui_agent.ports.log import Blobs, OtherChange
 from tui_agent.protocol.base import CallId
 from tui_agent.protocol.events.files import MAX_PATHS_IN_EVENT, Author, FileChanged
 from tui_agent.protocol.events.job import JobStarted
@@ -150,12 +150,17 @@ async def attribute_changes(
     )
 
 
-async def contest_changes_by_others(
-    changes: WorkspaceChanges, read_others: ReadOtherChanges | None, recorder: Recorder, since: float
+async def note_changes_by_others(
+    read_others: ReadOtherChanges | None,
+    recorder: Recorder,
+    changes: WorkspaceChanges,
+    author: Author,
+    since: float,
 ) -> WorkspaceChanges:
-    """Return `changes`, with the files that another session's edit tools changed marked as contested.
+    """Return `changes` with the names of other sessions that recorded the same change of a file.
 
-    If the other sessions cannot be read, record an error; all files are then contested.
+    If the author is not the user, the files that another session's edit tools changed are contested too. If the other
+    sessions cannot be read, record an error; all files are then contested.
 
     - `read_others`: function that returns the changes by other sessions (None: there are none).
     - `since`: time of the previous comparison, in seconds since the epoch.
@@ -164,22 +169,30 @@ async def contest_changes_by_others(
         return changes
     workspace = recorder.state.workspace
     try:
-        paths = await to_thread.run_sync(_find_paths_by_others, changes, read_others, workspace, since)
+        others = await to_thread.run_sync(_find_changes_by_others, changes, read_others, workspace, since)
     except StoreError as error:
         names = list_first(changes.own_paths, MAX_PATHS_IN_MESSAGE)
         message = f"Another session may have changed files here too: {names}. {error.message}"
         hint = "An undo keeps these files and names them."
         recorder.append(ErrorRaised(where="checkpoints", message=message, hint=hint))
-        return replace(changes, contested_paths=changes.own_paths)
-    return replace(changes, contested_paths=tuple(sorted({*changes.contested_paths, *paths})))
+        return changes if author == "human" else replace(changes, contested_paths=changes.own_paths)
+    sessions = {other.change.path: other.session for other in others}
+    if author == "human":
+        return replace(changes, other_sessions=sessions)
+    edited = {other.change.path for other in others if other.change.author == "agent"}
+    contested = tuple(sorted(edited.union(changes.contested_paths)))
+    return replace(changes, contested_paths=contested, other_sessions=sessions)
 
 
-def _find_paths_by_others(
+def _find_changes_by_others(
     changes: WorkspaceChanges, read_others: ReadOtherChanges, workspace: str, since: float
-) -> list[str]:
+) -> list[OtherChange]:
     files = {file.path: file for file in changes.files}
-    edits = (other.change for other in read_others(workspace, since) if other.change.author == "agent")
-    return [edit.path for edit in edits if edit.path in files and matches_recorded(edit, files[edit.path])]
+    return [
+        other
+        for other in read_others(workspace, since)
+        if other.change.path in files and matches_recorded(other.change, files[other.change.path])
+    ]
 
 
 def matches_recorded(recorded: FileChanged, file: FileDifference) -> bool:

@@ -15,9 +15,9 @@ from tui_agent.engine.checkpoints.attribution import (
     JobChanges,
     UncheckpointedChanges,
     attribute_changes,
-    contest_changes_by_others,
     file_changed_event,
     matches_recorded,
+    note_changes_by_others,
     uncheckpointed_by_earlier_runs,
 )
 from tui_agent.engine.checkpoints.revert_plan import ReadOtherChanges
@@ -107,7 +107,7 @@ class CheckpointRecorder:
     ) -> None:
         """Create the recorder. `read_others`: returns the file changes by other sessions."""
         self._recorder = recorder
-        self._read_others = read_others
+        self._note_others = partial(note_changes_by_others, read_others, recorder)
         self._compared_at = clock.now()
         """Time when the newest comparison of the whole workspace began, in seconds since the epoch."""
         self._blobs = blobs
@@ -215,9 +215,7 @@ class CheckpointRecorder:
             if changes is None:
                 self._missed.add(author, sorted_paths)
         if changes is not None and sorted_paths is None:
-            changes = await contest_changes_by_others(
-                changes, self._read_others, self._recorder, self._compared_at
-            )
+            changes = await self._note_others(changes, author, self._compared_at)
             self._compared_at = now
             await self._record_changes(changes, author, call_id)
         return changes
@@ -399,10 +397,7 @@ class CheckpointRecorder:
             call_id: CallId | None = None
             if not by_user:
                 changes, author, call_id = self._job_changes.attribute(changes)
-            if author == "command":
-                changes = await contest_changes_by_others(
-                    changes, self._read_others, self._recorder, self._compared_at
-                )
+            changes = await self._note_others(changes, author, self._compared_at)
             await self._record_changes(changes, author, call_id)
             await self._commit(changes, self._recorder.state.parts - 1, author, call_id)
         self._job_changes.drop_ended(running_jobs)
@@ -466,7 +461,10 @@ class CheckpointRecorder:
             # In doubt, the user is the author, so that an undo asks before it restores the file.
             file_author = "human" if file.path in changes.contested_paths else author
             make_event = partial(file_changed_event, self._blobs, file, file_author, call_id, known)
-            self._recorder.append(await to_thread.run_sync(make_event), agent=agent)
+            event = await to_thread.run_sync(make_event)
+            if file_author == "human":
+                event = event.model_copy(update={"other_session": changes.other_sessions.get(file.path, "")})
+            self._recorder.append(event, agent=agent)
 
 
 def _agent_of(state: SessionStateView, call_id: CallId | None) -> AgentId:

@@ -276,6 +276,7 @@ def find_shared_changes(
 
     `records`: the undone part of the branch. `state`: the session's state at its end.
     """
+    records = list(records)
     runs, edited = _read_runs(records, state.jobs)
     runs = [run for run in runs if run.changes or run.contested]
     others: dict[str, list[OtherChange]] = {}
@@ -284,6 +285,9 @@ def find_shared_changes(
             others.setdefault(other.change.path, []).append(other)
     shared = SharedChanges(recorded_paths=set(edited))
     by_path = shared.by_path
+    for path, session in _find_other_sessions(records).items():
+        shared.recorded_paths.add(path)
+        by_path[path] = SharedChange(f"changed by the session “{session}”", False, True, None)
     for run in runs:
         shared.recorded_paths.update(change.path for change in (*run.changes, *run.contested))
         doubt = run.describe_doubt()
@@ -347,6 +351,17 @@ def _read_runs(
     for run in runs.values():
         run.earlier_jobs = [job_id for job_id, end in earlier_jobs.items() if end >= run.started]
     return list(runs.values()), edited
+
+
+def _find_other_sessions(records: Iterable[Record]) -> dict[str, str]:
+    """Return the files that another session changed and the user did not, with this session's title."""
+    sessions: dict[str, str] = {}
+    for record in records:
+        match record.payload:
+            case FileChanged(author="human", original_author=None) as change:
+                is_users = sessions.get(change.path) == ""
+                sessions[change.path] = "" if is_users else change.other_session
+    return {path: session for path, session in sessions.items() if session}
 
 
 def _set_end(run: _CommandRun, time: float) -> None:

@@ -83,6 +83,7 @@ class ChangedFile:
     - `mode_changed`: True if the file's permissions changed.
     - `hidden_changes`: lines whose hidden values changed, as in `file.changed`.
     - `user_changes`: the changes that the session did not make, in order. Successive ones are joined.
+    - `other_authors`: who made them: titles of other sessions, and an empty text for the user.
     """
 
     path: str
@@ -98,6 +99,7 @@ class ChangedFile:
     changes: int = 0
     hidden_changes: tuple[int, ...] = ()
     user_changes: tuple[ContentChange, ...] = ()
+    other_authors: tuple[str, ...] = ()
 
     @property
     def versions(self) -> tuple[str | None, ...]:
@@ -136,6 +138,9 @@ class ChangedFile:
             changes=self.changes + 1,
             hidden_changes=tuple(sorted({*self.hidden_changes, *change.hidden_changes})),
             user_changes=self._add_user_change(change) if author == "human" else self.user_changes,
+            other_authors=tuple(dict.fromkeys((*self.other_authors, change.other_session)))
+            if author == "human"
+            else self.other_authors,
         )
 
     def _add_user_change(self, change: FileChanged) -> tuple[ContentChange, ...]:
@@ -144,6 +149,13 @@ class ChangedFile:
         if known and known[-1].after == before == self.after:
             known, before = known[:-1], known[-1].before
         return (*known, ContentChange(before, change.after))
+
+
+def describe_other_authors(authors: Sequence[str]) -> str:
+    """Return who else changed a file, e.g. `also changed by you`. `authors`: those of `ChangedFile.other_authors`."""
+    sessions = [session for session in authors if session]
+    names = [f"the session “{sessions[0]}”"] if len(sessions) == 1 else ["other sessions"] if sessions else []
+    return f"also changed by {' and '.join([*(['you'] if '' in authors or not authors else []), *names])}"
 
 
 def unchanged_file(change: FileChanged) -> ChangedFile:

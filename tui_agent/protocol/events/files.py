@@ -37,6 +37,8 @@ class FileChanged(Payload):
     `hidden_changes`: CRC-32 of each redacted line that looks the same before and after, although its hidden values
     changed.
 
+    `other_session`: title of the session in the same folder that made the change, if the author `human` is one.
+
     A file can keep its changes when a turn is undone. The changes are then recorded again with the author `human`,
     and `original_author` is the author who made them.
     """
@@ -56,6 +58,7 @@ class FileChanged(Payload):
     after_sha256: str | None = None
     hidden_changes: tuple[int, ...] = ()
     original_author: Author | None = None
+    other_session: str = ""
 
     @property
     def first_author(self) -> Author:

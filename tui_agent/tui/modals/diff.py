@@ -9,10 +9,14 @@ from typing import Final, TypeAlias
 from textual.strip import Strip
 
 from tui_agent.folds.comparison.line_authors import SessionDiff, describe_lines
-from tui_agent.folds.session.changed_files import ChangedFile, FilesChangedView, format_folders
+from tui_agent.folds.session.changed_files import (
+    ChangedFile,
+    FilesChangedView,
+    describe_other_authors,
+    format_folders,
+)
 from tui_agent.folds.text.line_diff import count_line_changes, first_line, hunk_sides, split_hunks
 from tui_agent.folds.transcript.entries import NoticeEntry
-from tui_agent.ports.checkpoint import CHANGED_BY_YOU
 from tui_agent.protocol.commands import RevertHunk
 from tui_agent.protocol.events.session import RevertedHunk
 from tui_agent.protocol.unicode_text import format_count
@@ -32,7 +36,7 @@ FILES_AT_ONCE: Final = 50
 """Number of files to compare and draw together."""
 MARK_CELLS: Final = 2
 DISK_CHANGE_LABELS: Final[Mapping[DiskChange, str]] = {
-    "changed": "changed since by you",
+    "changed": "changed since",
     "undone": "no longer changed",
 }
 _UNDONE_NOTE: Final = "the file is as it was before the session"
@@ -230,7 +234,7 @@ class DiffSheet(Viewer):
         kind = "  created" if file.before is None else "  removed" if file.after is None else ""
         diff, note = (None, "") if comparison is None else comparison
         if shared := sum(map(len, diff.shared_lines.values())) if diff is not None else 0:
-            kind += f"  {format_count(shared, 'line')} {CHANGED_BY_YOU}"
+            kind += f"  {format_count(shared, 'line')} {describe_other_authors(file.other_authors)}"
         elif disk_change := self._disk_changes.get(file.path):
             kind += f"  {DISK_CHANGE_LABELS[disk_change]}"
         path = fit_path(
