@@ -29,6 +29,7 @@ from tui_agent.errors import StaleFile as StaleFile
 from tui_agent.errors import ToolError as ToolError
 from tui_agent.folds import actions as actions
 from tui_agent.folds.actions import AnyAction, build_tool_calls
+from tui_agent.folds.session.state_view import ReadFile
 from tui_agent.folds.session.state_view import SessionStateView as SessionStateView
 from tui_agent.folds.session.todo import DONE_STATUSES as DONE_STATUSES
 from tui_agent.folds.session.todo import format_todo_item as format_todo_item
@@ -424,10 +425,20 @@ def text_result(
 
 def last_read_digest(content: FileContent, state: SessionStateView) -> str:
     """Return the digest of the file's content at the session's last read, or an empty string."""
+    last_read = _last_read(content, state)
+    return "" if last_read is None else last_read.digest
+
+
+def has_foreign_changes(content: FileContent, state: SessionStateView) -> bool:
+    """Return True if somebody else changed the file after the session last read or edited it."""
+    last_read = _last_read(content, state)
+    return last_read is not None and content.digest not in (last_read.digest, last_read.edited_digest)
+
+
+def _last_read(content: FileContent, state: SessionStateView) -> ReadFile | None:
     # The log replaces bytes of a file name that are not UTF-8, so replace them here too.
     logged_path = content.path.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    last_read = state.read_files.get(logged_path)
-    return "" if last_read is None else last_read.digest
+    return state.read_files.get(logged_path)
 
 
 def require_current_read(content: FileContent, state: SessionStateView, *, reader: str = "read_file") -> None:

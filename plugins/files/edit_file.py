@@ -68,7 +68,7 @@ class EditFile(api.BaseTool):
         change, lines = await _compute_edit(args, content, is_read=_is_read(content, ctx.state))
         where = f"({api.format_count(len(lines), 'place')}) at lines" if len(lines) > 1 else "at line"
         message = f"Edited {content.path} {where} {_list_lines(lines, 10)}: +{change.diff.added} -{change.diff.removed} lines."
-        if api.last_read_digest(content, ctx.state) not in ("", content.digest):
+        if api.has_foreign_changes(content, ctx.state):
             message += " The file had changed since it was last read."
         return await write_change(change, message, ctx)
 

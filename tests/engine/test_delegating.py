@@ -60,6 +60,15 @@ async def test_a_delegate_knows_its_task_only_and_its_reader_the_report_only(tmp
         }
 
 
+async def test_a_delegate_under_the_policy_plan_has_no_writing_tools_and_knows_why(tmp_path: Path) -> None:
+    talks = Talks(Main=[spawn("Child: look"), say("Done.")], Child=[say("Nothing there.")])
+    async with talking(tmp_path, talks, policy_name="plan") as bench:
+        await turn(bench)
+        [request] = talks.of("Child")
+        assert [tool.name for tool in request.tools] == ["read_file", "list_directory", "glob", "grep"]
+        assert "Plan policy: you may only read now." in request.system
+
+
 async def test_the_delegation_is_recorded_under_its_own_agent_with_its_sums(tmp_path: Path) -> None:
     talks = Talks(
         Main=[spawn("Child: look", max_tokens=500), say("Done.")],

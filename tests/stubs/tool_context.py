@@ -143,6 +143,8 @@ class Bench:
             case FileChanged(path=path, disk_sha256_before=before, disk_sha256_after=str() as digest):
                 if before is None or (path in known and known[path].digest == before):
                     known[path] = ReadFile(digest, True)
+                elif path in known:
+                    known[path] = replace(known[path], edited_digest=digest)
             case TodoUpdated():
                 self.state = replace(self.state, todo=event.items)
         self.state = replace(self.state, read_files=known)

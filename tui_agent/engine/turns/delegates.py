@@ -37,6 +37,8 @@ from tui_agent.protocol.settings import ModelInfo
 
 FILE_TOOLS = ("read_file", "write_file", "edit_file", "list_directory", "glob", "grep")
 """Tools of a delegate if neither the call nor the role lists tools."""
+WRITING_TOOLS = frozenset({"write_file", "edit_file", "edit_notebook"})
+"""Tools that a delegate does not get under the policy `plan`."""
 CHARS_PER_TOKEN = 4
 MAX_REPORT_LINES = 400
 MAX_NAMED_CALLS, MAX_ARGUMENT_CHARS = 5, 60
@@ -126,6 +128,8 @@ class DelegateRunner:
                 f"The agent {role.name} cannot start: {error.message}", hint=error.hint
             ) from error
         tools = self._tools(task, role, deeper=level < delegation.max_depth)
+        if state.settings.policy == "plan":
+            tools = tuple(name for name in tools if name not in WRITING_TOOLS)
         return _Plan(task, role, tools, model, level, role.max_iterations or delegation.max_iterations)
 
     def _tools(self, task: DelegateTask, role: Role, *, deeper: bool) -> tuple[str, ...]:
@@ -314,6 +318,9 @@ LAST_ANSWER_NOTE = (
 )
 
 
+PLAN_NOTE = "Plan policy: you may only read now. Change nothing; report what should be changed, and where."
+
+
 class Brief(BaseMiddleware):
     """Middleware of a delegate that adds the role's prompt and limits the length of each answer."""
 
@@ -325,10 +332,13 @@ class Brief(BaseMiddleware):
         self._state = state
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return the role's prompt, and the section with facts about the workspace."""
+        """Return the role's prompt, the workspace and, under the policy `plan`, its rule."""
+        is_planning = state.settings is not None and state.settings.policy == "plan"
+        plan = (Fragment(id="plan_mode", text=PLAN_NOTE, priority=350),) if is_planning else ()
         return (
             Fragment(id=f"role.{self._role.name}", text=self._role.prompt, priority=100),
             Fragment(id="workspace", text=f"Workspace: {state.workspace}", priority=150),
+            *plan,
         )
 
     async def wrap_model(self, request: ModelRequest, call_next: ModelNext) -> ModelReply:

@@ -244,6 +244,8 @@ def _on_file_changed(draft: Draft, ev: Envelope, payload: FileChanged) -> None:
             draft.read_files[payload.path] = ReadFile(payload.disk_sha256_after, complete=True)
         elif known is not None and known.digest == payload.disk_sha256_before:
             draft.read_files[payload.path] = ReadFile(payload.disk_sha256_after, known.complete)
+        elif known is not None:
+            draft.read_files[payload.path] = replace(known, edited_digest=payload.disk_sha256_after)
 
 
 @LIFECYCLE_HANDLERS.on(InstructionsLoaded)

@@ -98,11 +98,13 @@ class OpenCall:
 class ReadFile:
     """The newest known content of a file that the session read or wrote, as SHA-256.
 
-    `complete`: False if only part of the file was read.
+    `complete`: False if only part of the file was read. `edited_digest`: content after the session's newest edit, if
+    somebody else changed the file between the read and the edit.
     """
 
     digest: str
     complete: bool
+    edited_digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
