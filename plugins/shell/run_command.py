@@ -1,5 +1,6 @@
 """run_command: runs a program, or a bash script if the command needs a shell."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
@@ -67,7 +68,9 @@ class RunCommand(api.BaseTool):
             raise api.ToolError("The command is too long.", hint="Write it to a script file and run that.")
         if args.background:
             spec = api.ExecSpec(argv=argv, script=script, cwd=args.cwd)
-            return job_result(await background_jobs(ctx).start(args.command.strip(), spec), ctx)
+            report = await background_jobs(ctx).start(args.command.strip(), spec)
+            result = job_result(report, ctx)
+            return replace(result, ok=result.ok and not report.exit_code)
         spec = api.ExecSpec(argv=argv, script=script, cwd=args.cwd, timeout=args.timeout)
         result, output = await run_program(spec, ctx)
         end = describe_end(result)

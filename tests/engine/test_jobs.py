@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,8 @@ from tests.stubs.tool_context import tools_of
 from tui_agent.engine.tools.jobs import MAX_JOBS, MAX_KEPT_BYTES, NO_NETWORK
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.session.jobs import OUTPUT_TAIL_CHARS, Jobs
+from tui_agent.folds.transcript.entries import NoticeEntry, ToolEntry
+from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
 from tui_agent.protocol.base import BlobText, JobId
 from tui_agent.protocol.commands import Close, Redo, Revert, StopJob, SubmitPrompt
@@ -96,11 +99,25 @@ async def test_read_job_output_is_offered_from_the_first_background_job_on(tmp_p
 
 
 async def test_a_job_that_ends_by_itself_says_how(tmp_path: Path) -> None:
-    async with serving(tmp_path, job("echo broken; exit 3"), read(wait=10)) as bench:
+    async with serving(tmp_path, job("echo up; sleep 0.6; exit 3"), read(wait=10)) as bench:
         await turn(bench)
         await bench.until("job.finished")
         assert "ended by itself" in told(bench)[1] and "exit 3" in told(bench)[1]
         assert [(end.end, end.exit_code) for end in ends(bench)] == [("exited", 3)]
+
+
+async def test_the_result_of_a_job_that_fails_at_once_names_the_failure_and_nothing_else_does(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, job("echo port taken; sleep 0.1; exit 3")) as bench:
+        await turn(bench)
+        [end] = bench.of(ToolFinished)
+        assert re.fullmatch(r"\[job-1 ended by itself after .+, exit 3\]\nport taken\n?", told(bench)[0])
+        assert (end.status, end.summary) == ("failed", "job-1, exit 3")
+        assert notes(bench) == []
+        entries = fold(Transcript(), bench.events).entries
+        assert [entry.outcome for entry in entries if isinstance(entry, ToolEntry)] == ["job-1, exit 3"]
+        assert [entry for entry in entries if isinstance(entry, NoticeEntry) and entry.kind == "job"] == []
 
 
 def notes(bench: Bench, request: int = -1) -> list[str]:

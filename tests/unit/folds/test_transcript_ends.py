@@ -264,6 +264,21 @@ def test_the_call_that_started_a_job_says_how_the_job_ended(end: dict[str, Any],
     assert chat.only(NoticeEntry)[-1].lines == (f"job-1 make serve: {outcome}",)
 
 
+@pytest.mark.parametrize(("state", "notices"), [("exited", 0), ("running", 1)])
+def test_a_job_that_ends_during_its_call_has_a_notice_only_if_the_result_does_not_name_the_end(
+    state: str, notices: int
+) -> None:
+    chat, job = Chat(), JobId("job-1")
+    chat.tell(called("c1"), started("c1"), JobStarted(job_id=job, command="make serve", call_id=CallId("c1")))
+    chat.tell(JobFinished(job_id=job, end="exited", exit_code=1))
+    assert chat.only(NoticeEntry) == []
+    chat.tell(ended("c1", "ok").model_copy(update={"summary": f"job-1, {state}", "data": {"state": state}}))
+    assert [entry.lines for entry in chat.only(NoticeEntry)] == [
+        ("job-1 make serve: ended, exit 1",)
+    ] * notices
+    assert chat.only(ToolEntry)[0].outcome == ("job-1, ended, exit 1" if notices else "job-1, exited")
+
+
 def test_reverting_and_forking_name_the_turn_by_its_message() -> None:
     chat = Chat()
     chat.tell(UserMessageReceived(text="fix the\nnight shift, and then " + "x" * 40), TurnStarted(turn=1))

@@ -38,6 +38,8 @@ MAX_KEPT_BYTES = 1_000_000
 """Maximum size of a job's newest output in memory and in `job.finished`, in bytes."""
 FIRST_OUTPUT_WAIT_S = 1.0
 """Maximum time that `start` waits for a new job to print something or to end, in seconds."""
+FAILURE_WAIT_S = 0.3
+"""Maximum time that `start` waits after the first output, in case the command fails at once, in seconds."""
 TAIL_BYTES = 24_000
 """Size of the end of a job's output, in bytes, in which messages of the sandbox are searched."""
 MAX_WAIT_S = 60.0
@@ -155,7 +157,11 @@ class JobManager:
         job = self._jobs[start.job_id] = _Job(start, agent, now)
         self._drop_oldest_ended()
         self._group.start_soon(self._run, job, spec)
-        report = await self._report_after(job, FIRST_OUTPUT_WAIT_S)
+        with anyio.move_on_after(FIRST_OUTPUT_WAIT_S):
+            await job.changed.wait()
+            with anyio.move_on_after(FAILURE_WAIT_S):
+                await job.ended.wait()
+        report = job.report(self._parts.clock.monotonic())
         # On macOS, the sandbox leaves localhost reachable.
         own_network = workspace_sandbox(self._parts.env) == "bubblewrap" and not spec.allow_network
         return replace(report, note=NO_NETWORK) if own_network and report.state == "running" else report

@@ -20,7 +20,7 @@ from tui_agent.folds.text.restored_files import (
     list_restored,
 )
 from tui_agent.folds.transcript.entries import NoticeEntry, NoticeLevel, UserEntry
-from tui_agent.folds.transcript.state import Draft
+from tui_agent.folds.transcript.state import Draft, EndedJob
 from tui_agent.folds.transcript.streamed_entries import OUTPUT_TAIL_CHARS
 from tui_agent.protocol.base import CallId, text_preview
 from tui_agent.protocol.display import TerminalBlock, TextBlock
@@ -468,9 +468,11 @@ def _on_job_finished(draft: Draft, ev: Envelope, payload: JobFinished) -> None:
     label = f"{payload.job_id} {command.splitlines()[0]}" if command else str(payload.job_id)
     outcome = _describe_end(payload)
     entry = draft.tool_entry(index)
-    if index is not None and entry is not None:
-        draft.replace_entry(index, replace(entry, outcome=f"{payload.job_id}, {outcome}"))
-    draft.add_notice(ev, "job", _level(payload), (f"{label}: {outcome}",))
+    job = EndedJob(f"{payload.job_id}, {outcome}", _level(payload), f"{label}: {outcome}")
+    if index is not None and entry is not None and entry.state == "running":
+        draft.ended_jobs[index] = job  # The result of the call normally names the end.
+        return
+    draft.add_ended_job(ev, job, index)
 
 
 def _level(payload: JobFinished) -> NoticeLevel:

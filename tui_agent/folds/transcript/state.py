@@ -5,7 +5,7 @@ Invariant: every change of an entry goes through `add`, `replace_entry` or `appe
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TypeAlias, TypedDict
+from typing import NamedTuple, TypeAlias, TypedDict
 
 from tui_agent.folds.session.changed_files import ChangedFile, FolderFiles, GeneratedFiles, unchanged_file
 from tui_agent.folds.transcript.entries import (
@@ -88,6 +88,14 @@ class TurnSums:
         }
 
 
+class EndedJob(NamedTuple):
+    """The end of a job, as the row of its call (`outcome`) and as a notice of its own say it."""
+
+    outcome: str
+    level: NoticeLevel
+    notice: str
+
+
 class Draft:
     """The mutable transcript.
 
@@ -130,6 +138,8 @@ class Draft:
         """The line of each running call of a delegate in the output of the delegate's entry: id of the call → line."""
         self.jobs: dict[JobId, tuple[str, int | None]] = {}
         """Maps the id of each running job to (command, index of the entry of the job's call)."""
+        self.ended_jobs: dict[int, EndedJob] = {}
+        """Maps the index of a running call's entry to the job that the call started, if the job has ended already."""
         self.shell: int | None = None
         """Index of the entry for the user's running `!` command."""
         self.is_redo = False
@@ -229,6 +239,13 @@ class Draft:
         texts = tuple(line for line in lines if line)
         head = self.entry_fields(ev, f"notice.{ev.seq}")
         return self.add(NoticeEntry(*head, kind, level, texts, blocks, command))
+
+    def add_ended_job(self, ev: Record, job: EndedJob, index: int | None) -> None:
+        """Append a notice about the end of a job. `index`: entry of the job's call, which names the end too."""
+        entry = self.tool_entry(index)
+        if index is not None and entry is not None:
+            self.replace_entry(index, replace(entry, outcome=job.outcome))
+        self.add_notice(ev, "job", job.level, (job.notice,))
 
     def update_notice(
         self,

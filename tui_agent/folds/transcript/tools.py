@@ -194,6 +194,9 @@ def _on_tool_finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> None
         full_output=payload.full_output,
     )
     draft.replace_entry(index, finished)
+    job = draft.ended_jobs.pop(index, None)
+    if job is not None and payload.data.get("state", "running") == "running":
+        draft.add_ended_job(ev, job, index)
 
 
 @TOOL_HANDLERS.on(AgentSpawned)
