@@ -14,6 +14,7 @@ import pytest
 from tests.engine.harness import Bench, QuickClock, call, running, say
 from tests.stubs.sandboxed import confinement, elsewhere, require_sandbox
 from tests.stubs.tool_context import tools_of
+from tui_agent.engine.tools import jobs
 from tui_agent.engine.tools.jobs import MAX_JOBS, MAX_KEPT_BYTES, NO_NETWORK
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.session.jobs import OUTPUT_TAIL_CHARS, Jobs
@@ -106,9 +107,17 @@ async def test_a_job_that_ends_by_itself_says_how(tmp_path: Path) -> None:
         assert [(end.end, end.exit_code) for end in ends(bench)] == [("exited", 3)]
 
 
+@pytest.fixture
+def waits_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine needs more than a second for the first output."""
+    monkeypatch.setattr(jobs, "FIRST_OUTPUT_WAIT_S", 30.0)
+
+
+@pytest.mark.usefixtures("waits_long")
 async def test_the_result_of_a_job_that_fails_at_once_names_the_failure_and_nothing_else_does(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(jobs, "FAILURE_WAIT_S", 30.0)
     async with serving(tmp_path, job("echo port taken; sleep 0.1; exit 3")) as bench:
         await turn(bench)
         [end] = bench.of(ToolFinished)
@@ -317,6 +326,7 @@ async def test_a_job_tells_what_the_sandbox_kept_from_it_and_what_its_output_sho
             assert said in told(bench)[-1]
 
 
+@pytest.mark.usefixtures("waits_long")
 async def test_a_job_without_network_says_at_first_that_nothing_can_connect_to_it(tmp_path: Path) -> None:
     require_sandbox()
     with elsewhere() as base:
