@@ -89,7 +89,10 @@ class TurnSums:
 
 
 class EndedJob(NamedTuple):
-    """The end of a job, as the row of its call (`outcome`) and as a notice of its own say it."""
+    """The end of a job, as the row of its call (`outcome`) and as a notice of its own say it.
+
+    `Draft.ended_jobs` maps the index of a running call's entry to the job that the call started, if it has ended.
+    """
 
     outcome: str
     level: NoticeLevel
@@ -139,7 +142,6 @@ class Draft:
         self.jobs: dict[JobId, tuple[str, int | None]] = {}
         """Maps the id of each running job to (command, index of the entry of the job's call)."""
         self.ended_jobs: dict[int, EndedJob] = {}
-        """Maps the index of a running call's entry to the job that the call started, if the job has ended already."""
         self.shell: int | None = None
         """Index of the entry for the user's running `!` command."""
         self.is_redo = False
