@@ -184,7 +184,7 @@ async def test_a_hunk_whose_lines_changed_is_refused_by_name(tmp_path: Path) -> 
             place(tmp_path).write_text(mine)
             assert await reject(bench, hunk(bench, 1)) == (
                 "a.txt was changed at line 20 after this change.",
-                "Nothing was reverted. Edit the lines by hand, or restore the file with /rewind, files only.",
+                "Nothing was reverted. Edit the lines by hand, or use /rewind and choose “files only”.",
             )
             assert place(tmp_path).read_text() == mine
         place(tmp_path).write_text(ONLY_FIRST)

@@ -288,7 +288,7 @@ async def test_one_that_exists_only_in_the_app_is_refused_with_that_reason(tmp_p
             await bench.until("command.rejected", number)
     assert [(rejected.reason, rejected.hint) for rejected in bench.of(CommandRejected)] == [
         ("/theme works only in the full-screen app.", "Open the session there, and type the command."),
-        ("/undo the turn names no turn.", "Type its number, for example /undo 2."),
+        ("/undo the turn does not name a turn.", "Type the number of a turn, for example /undo 2."),
         (
             "/find word word word word word word… works only in the full-screen app.",
             "Open the session there, and type the command.",

@@ -47,7 +47,7 @@ class StateKeeper:
         self._update_running(PAUSE_PENDING)
 
     def cancel_pause(self) -> None:
-        """At the end of a turn, end a pause, or cancel a pause that has not started yet."""
+        """Forget the pause at the end of a turn. Unlike `resume`, record no change of the agents' states."""
         self._not_paused.set()
 
     def _update_running(self, reason: str) -> None:

@@ -139,11 +139,13 @@ class EngineParts:
     load_changed: Callable[[bool], ChangedExtensions | None] | None = None
     """Function that loads changed plugins. With the argument True, it also loads plugins that failed earlier.
 
-    Returns None if nothing has changed. Blocks.
+    Returns None if nothing has changed. Blocks: call it in a thread.
     """
     tool_servers: ToolServers | None = None
     find_changes_by_others: Callable[[str, float], Iterable[OtherChange]] | None = None
-    """Function (workspace, time) that returns other sessions' file changes after this time. Blocks.
+    """Function (workspace, time) that returns other sessions' file changes after this time.
+
+    Blocks: call it in a thread.
 
     The time is in seconds since the epoch.
     """

@@ -367,10 +367,11 @@ class Engine:
         self._start_queued_turn(group)
 
     def _start_queued_turn(self, group: TaskGroup, known: set[RequestId] | None = None) -> None:
-        """Start a turn with the oldest queued message if nothing else runs and the user stopped nothing.
+        """Start a turn with the oldest queued message. Do nothing if something runs, or if the user stopped the last
+        turn or `!` command.
 
-        `known`: ids of the messages that were queued before the command that has ended. A message queued since then is
-        sent even if the user stopped the last turn or the last `!` command.
+        `known`: the ids of the messages that were already queued when the last command began. If others were queued
+        since then, start the turn even after a stop.
         """
         state = self._parts.recorder.state
         if not state.queue or self._turns.is_running or state.running_command or self._is_closing:
@@ -464,5 +465,5 @@ def _recorded_event(command: commands.Rename | commands.RecordResult) -> Payload
 
 
 def _is_steerable(state: SessionStateView) -> bool:
-    """Return True if a new message can join the running turn. A command or a compaction is not such a turn."""
+    """Return True if a new message can join the running turn: no slash command, `!` command or compaction is running."""
     return state.shell is None and not state.is_compacting and not state.running_command

@@ -1,4 +1,4 @@
-"""Undo, redo, revert and the preview of a revert: only one at a time, and other commands can wait for its end."""
+"""Undo, redo, revert and the preview of a revert. Only one of them runs at a time; other commands can wait for its end."""
 
 from collections.abc import Callable
 from typing import TypeAlias

@@ -1,6 +1,7 @@
 """Execution of hooks, one after another, with a record of each run.
 
-Invariant: a hook can allow a call only if nothing but the permission profile would make the policy ask.
+Invariant: if the policy would ask because of the permission profile alone, a hook can allow the call. If the policy
+would ask for any other reason, or denies the call, a hook cannot allow it.
 
 If a hook for a call fails, the user is asked about the call.
 """

@@ -135,7 +135,7 @@ def close_calls(
 
 
 def close_unused_calls(recorder: Recorder, agent: AgentId, keep: Collection[CallId] = ()) -> None:
-    """Record a result for each unused open call of `agent`. Calls in `keep` stay open."""
+    """Record for each open call of `agent`, except the calls in `keep`, that the agent did not run it."""
     unused = [call for call in recorder.state.open_calls if call.agent == agent and call.call_id not in keep]
     close_calls(recorder, unused, why="the agent did not run this call")
 

@@ -80,7 +80,8 @@ class Recorder:
         - `listeners`: functions that are called with each event after it is stored.
         - `marks`: the result of `read_marks`. If given, `history` has only the records of the current branch.
         - `cached`: saved folds. If given, `history` has only the later records of the same branch.
-        - `load_earlier_fold`: function that may be called in a thread.
+        - `load_earlier_fold`: returns saved folds of the beginning of a branch, if there are any. It may be called in a
+          thread.
         - `model_sees_secrets`: True if the log is redacted but the texts for the model are not.
         """
         self._log = log

@@ -34,7 +34,7 @@ class RecordedBranch:
     """The current branch of a log that is not opened for writing. See `BranchReader`."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the log in `folder`. Blocks."""
+        """Read the log in `folder`. Blocks: call it in a thread."""
         records = list(read_records(folder, skip_deltas=True))
         self.state = load_state(folder)
         self.branches = fold(Branches(), records)

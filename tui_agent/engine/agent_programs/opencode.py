@@ -1,7 +1,7 @@
 """opencode: `opencode run --format json`.
 
-The lines `text`, `reasoning` and `tool_use` (a finished call) are the parts of an answer; the answer's last line has
-its usage. A line `error` ends the task.
+Lines of the types `text`, `reasoning` and `tool_use` (a finished call) are the parts of an answer. The last line of an
+answer has its token counts. A line of the type `error` ends the task.
 """
 
 from collections.abc import Iterator

@@ -51,7 +51,7 @@ class OwnProgram:
 
 
 def _strip_references(part: ModelPart) -> ModelPart:
-    """Return a part without references to long texts."""
+    """Return a part with only the start of a long text, because the full text is in the other program's store."""
     if isinstance(part, ToolCallPart):
         return part
     return part.model_copy(update={"text": text_preview(part.text)})

@@ -63,7 +63,7 @@ def uncheckpointed_by_earlier_runs(state: SessionStateView) -> UncheckpointedCha
 
 
 class JobChanges:
-    """Decides if a background job or the user made the changes that no call made."""
+    """Decides if a background job or the user changed files while no call ran."""
 
     def __init__(self) -> None:
         self.calls: dict[CallId, None] = {}
@@ -77,20 +77,22 @@ class JobChanges:
         self._authors.update(dict.fromkeys(() if changes is None else changes.paths, call_id))
 
     def drop_ended(self, running: Iterable[JobStarted]) -> None:
-        """Drop the calls whose jobs had ended before a checkpoint.
+        """Drop the calls whose jobs had ended before a checkpoint began.
 
-        `running`: the jobs that ran when the checkpoint began.
+        `running`: the jobs that were running at that time.
         """
         # A job that ends while the files are compared may change more files, so it stays.
         running_calls = {job.call_id for job in running}
         self.calls = {call_id: None for call_id in self.calls if call_id in running_calls}
 
     def attribute(self, changes: WorkspaceChanges) -> tuple[WorkspaceChanges, Author, CallId | None]:
-        """Return (changes, author, call id) for changes that no call made.
+        """Return (changes, author, call id) for changes that were made while no call ran.
 
-        Without a job, the user made them. Otherwise, these are the job's: new files, files that the job changed before,
-        and files in generated folders. The other files become contested, because either may have changed them. If
-        several jobs ran, the newest call gets all changes, unless another call changed all these files before.
+        If no job ran, the user is the author. Otherwise, the author is "command", and the call id is the id of the
+        newest call with a job. If the job of one older call changed all these files before, it is that call's id.
+
+        The files that the user may have changed instead are marked as contested. These are all files except new files,
+        files in generated folders, and files that a job changed before.
         """
         if not self.calls:
             return changes, "human", None
@@ -114,7 +116,7 @@ async def attribute_changes(
 ) -> tuple[WorkspaceChanges, Author, CallId | None]:
     """Return (changes, author, call id) for changes that no checkpoint contains.
 
-    - `missed`: the changes by calls that no checkpoint contains.
+    - `missed`: the changes that calls made and no checkpoint contains.
     - `recorded`: maps a path to its newest change in the log.
 
     In the returned changes, `contested_paths` has the files that the user may have changed too. The call id is None
@@ -159,8 +161,8 @@ async def note_changes_by_others(
 ) -> WorkspaceChanges:
     """Return `changes` with the names of other sessions that recorded the same change of a file.
 
-    If the author is not the user, the files that another session's edit tools changed are contested too. If the other
-    sessions cannot be read, record an error; all files are then contested.
+    If the author is not the user, also mark each file as contested that an edit tool of another session changed. If the
+    other sessions cannot be read, record an error, and mark all files in this case.
 
     - `read_others`: function that returns the changes by other sessions (None: there are none).
     - `since`: time of the previous comparison, in seconds since the epoch.
@@ -173,7 +175,7 @@ async def note_changes_by_others(
     except StoreError as error:
         names = list_first(changes.own_paths, MAX_PATHS_IN_MESSAGE)
         message = f"Another session may have changed files here too: {names}. {error.message}"
-        hint = "An undo keeps these files and names them."
+        hint = "An undo does not restore these files; it lists them."
         recorder.append(ErrorRaised(where="checkpoints", message=message, hint=hint))
         return changes if author == "human" else replace(changes, contested_paths=changes.own_paths)
     sessions = {other.change.path: other.session for other in others}
@@ -215,8 +217,8 @@ def file_changed_event(
 ) -> FileChanged:
     """Store a changed file's contents, with secrets redacted, and return the event about the change.
 
-    `recorded`: the file's newest recorded change since the last checkpoint. The event describes only what changed after
-    it. None: everything since the checkpoint.
+    `recorded`: the file's newest recorded change since the last checkpoint. The event then describes only what changed
+    after this change. If None, the event describes everything that changed since the checkpoint.
     """
     old = None if file.before is None else blobs.put_file(file.path, file.before)
     new = None if file.after is None else blobs.put_file(file.path, file.after)
@@ -240,7 +242,7 @@ def file_changed_event(
 
 
 def read_stored(blobs: Blobs, digest: str | None) -> bytes:
-    """Return the stored content with the SHA-256 `digest`; empty if there is none. Secrets are redacted."""
+    """Return the stored content with the SHA-256 `digest`, with secrets redacted. Empty if `digest` is None."""
     try:
         return b"" if digest is None else blobs.read(digest)
     except BlobNotFound:

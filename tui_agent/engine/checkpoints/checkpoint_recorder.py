@@ -174,7 +174,7 @@ class CheckpointRecorder:
         """Prepare a call that can change files: take a checkpoint of changes by the user or other programs.
 
         `author`: author of the call's changes. None if the policy has proven that the call changes nothing.
-        `paths`: files that are always compared. Other files are compared only if they look changed.
+        `paths`: files to compare with the newest checkpoint even if git ignores them.
         """
         if self._store is None:
             if self._must_report_refusal:  # report once, before the first change
@@ -286,7 +286,7 @@ class CheckpointRecorder:
                         await self._checkpoint_others()
 
     def report_fault(self, fault: CheckpointError) -> None:
-        """Report a fault of the checkpoint store once, until checkpoints work again."""
+        """Report a fault of the checkpoint store. Ignore further faults until checkpoints work again."""
         if not self._is_fault_reported:
             hint = f"{fault.hint} The session continues; changes are checkpointed as soon as the checkpoint store works again."
             self._recorder.append(ErrorRaised(where="checkpoints", message=fault.message, hint=hint.strip()))

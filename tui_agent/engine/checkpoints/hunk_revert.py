@@ -1,4 +1,4 @@
-"""Reverts one hunk of the session's changes to a file, and finds reverted hunks that an undo meets.
+"""Reverts one hunk of the session's changes to a file, and finds reverted hunks that an undo would bring back.
 
 Invariant: lines of the user are never changed. A reverted hunk counts as a change by the user until the change with this
 hunk is undone.
@@ -64,7 +64,7 @@ def content_without(command: RevertHunk, lines: Sequence[TracedLine], current: b
 
     `lines`: result of `trace_change`. `current`: the file's content now (None: no file).
 
-    Raise `UsageError` if the user changed the hunk's lines too, or if the log does not have them exactly.
+    Raise `UsageError` if the user changed the hunk's lines too, or if the log lacks the exact text of these lines.
     """
     path = command.path
     if current is None and command.after is not None:
@@ -84,7 +84,7 @@ def content_without(command: RevertHunk, lines: Sequence[TracedLine], current: b
     if merge.shared_lines:
         raise UsageError(
             f"{path} was changed at {describe_lines(merge.shared_lines)} after this change.",
-            hint="Nothing was reverted. Edit the lines by hand, or restore the file with /rewind, files only.",
+            hint="Nothing was reverted. Edit the lines by hand, or use /rewind and choose “files only”.",
         )
     if merge.lines == current_lines:
         raise UsageError(f"{path} no longer contains this change.", hint="Nothing was reverted.")
@@ -100,7 +100,7 @@ def content_without(command: RevertHunk, lines: Sequence[TracedLine], current: b
 
 
 def _is_inexact(merge: HunkRevert) -> bool:
-    """Return True if the hunk cannot be reverted because the log does not have its lines exactly."""
+    """Return True if the log lacks the exact text of a line of the hunk (a secret, or bytes that are not text)."""
     # A secret in an added line of the hunk does no harm unless it makes the line look changed by the user.
     lines = [
         line.text for line in merge.hunk_lines if line.is_removed or (line.is_added and merge.shared_lines)
@@ -109,7 +109,7 @@ def _is_inexact(merge: HunkRevert) -> bool:
 
 
 def _existed_for_user(command: RevertHunk) -> bool:
-    """Return True if the file exists without the session's changes."""
+    """Return True if the file would exist if the session had not changed it."""
     existed = command.before is not None
     for before, after in command.user_changes:
         existed = after is not None and (existed or before is None)
@@ -121,7 +121,7 @@ class RevertedPaths:
     """Files with hunks that the user reverted after the target event of an undo.
 
     - `kept_paths`: files in which the undo would bring a reverted hunk back. The user is asked first.
-    - `restored_paths`: files in which the user's revert is all that the undo reverses. The user is not asked.
+    - `restored_paths`: files in which the undo reverses only the user's own revert. The user is not asked.
     """
 
     kept_paths: frozenset[str] = frozenset()

@@ -1,4 +1,5 @@
-"""Finds effects of undone turns that an undo does not reverse: in git, outside the workspace, and on deleted files.
+"""Finds effects of undone turns that an undo does not reverse: commits, stashes, files outside the workspace, and deleted
+files.
 
 Invariant: only recorded effects of calls and git's own records are used. Other effects of a command stay unknown.
 """
@@ -51,7 +52,7 @@ NO_EFFECTS: Final = IrreversibleEffects()
 
 
 def find_irreversible_effects(recorder: Recorder, blobs: Blobs, after: int) -> IrreversibleEffects:
-    """Return the effects of the turns since the event `after` that were not reversed. Blocks.
+    """Return the effects of the turns since the event `after` that were not reversed. Blocks: call it in a thread.
 
     Call this after files were restored, and before the move is recorded.
     """
@@ -103,7 +104,7 @@ def _read_changes(records: Sequence[Record]) -> list[_Change]:
 
 
 def _read_cleaned(records: Iterable[Record], blobs: Blobs) -> Iterator[_Change]:
-    """Yield the files and folders that `git clean` deleted, according to its output. Its command names none."""
+    """Yield the files and folders that `git clean` deleted, according to its output. Its command does not name them."""
     folders: dict[CallId, str] = {}
     for record in records:
         payload = record.payload
@@ -181,7 +182,7 @@ def _turn_spans(records: Iterable[Record]) -> Iterator[tuple[float, float]]:
 
 
 def find_new_commits(repository: Repository | None, spans: Sequence[tuple[float, float]]) -> list[str]:
-    """Return the commits made during the time spans, oldest first. Blocks.
+    """Return the commits made during the time spans, oldest first. Blocks: call it in a thread.
 
     `spans`: (start, end) in seconds since the epoch.
     """
@@ -219,7 +220,9 @@ def _clean(subject: str) -> str:
 
 
 def find_new_stashes(repository: Repository | None, spans: Sequence[tuple[float, float]]) -> list[str]:
-    """Return the messages of the stashes made during the time spans and still there, oldest first. Blocks.
+    """Return the messages of the stashes made during the time spans and still there, oldest first.
+
+    Blocks: call it in a thread.
 
     `spans`: (start, end) in seconds since the epoch.
     """

@@ -33,9 +33,10 @@ class FileRecords:
 
     - `first`, `newest`: first and newest change of each file.
     - `authors`: for each file that the session changed, the newest author other than the user.
-    - `by_user`: for each file that the user changed, the author of the session's earlier change. None if no such change
-      remains.
-    - `hidden_changes`: for each file, the lines whose hidden values changed, as in `file.changed`.
+    - `by_user`: for each file that the user changed, the author of the change by the session that came before. None if
+      the file has no change by the session.
+    - `hidden_changes`: for each file, the numbers of the lines in which a redacted secret changed, as in
+      `file.changed`.
     - `generated`: for each generated folder, the number of its files that the session changed.
     """
 
@@ -80,7 +81,7 @@ async def find_remaining_changes(
 
     - `old_branch`, `new_branch`: changes on the old branch and on the new branch since their last common event.
     - `restored`: result of the restore (None: no file was restored).
-    - `source`: commit with the files as they were at the event of the undo, redo or revert.
+    - `source`: commit with the files as they were at the event to which the session moved.
     """
     changes = []
     kept_paths = () if restored is None else restored.kept_paths
@@ -111,7 +112,9 @@ async def find_remaining_changes(
 
 
 def find_kept_changes(blobs: Blobs, old_branch: FileRecords, new_branch: FileRecords) -> list[FileChanged]:
-    """Return an event for each file that differs from its recorded state on the new branch. Blocks.
+    """Return an event for each file that differs from its recorded state on the new branch.
+
+    Blocks: call it in a thread.
 
     Use this after an undo, redo or revert that moved the conversation and restored no files.
     """
@@ -174,13 +177,19 @@ CallEvents: TypeAlias = Sequence[ToolStarted | ToolFinished]
 
 
 def read_call_events(recorder: Recorder, after: int) -> CallEvents:
-    """Return the starts and ends of calls on the current branch after the event number `after`. Blocks."""
+    """Return the starts and ends of calls on the current branch after the event number `after`.
+
+    Blocks: call it in a thread.
+    """
     events = known_events(recorder.records_after(after))
     return [event.payload for event in events if isinstance(event.payload, ToolStarted | ToolFinished)]
 
 
 def read_job_ends(recorder: Recorder, after: int) -> dict[JobId, JobFinished]:
-    """Return the ends of background jobs on the current branch after the event `after`, to record again. Blocks."""
+    """Return the ends of background jobs on the current branch after the event `after`, to record again.
+
+    Blocks: call it in a thread.
+    """
     ends = (event.payload for event in known_events(recorder.records_after(after)))
     # Without `agent`, the model gets a note: after the move, it does not know that it stopped the job.
     return {

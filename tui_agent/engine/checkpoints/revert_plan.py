@@ -37,7 +37,7 @@ NO_CHECKPOINT = "There is no checkpoint of the files yet."
 MAX_COMMAND_CHARS = 40
 
 ReadOtherChanges = Callable[[str, float], Iterable[OtherChange]]
-"""Function (workspace, time) that returns other sessions' changes after this time. Blocks.
+"""Function (workspace, time) that returns other sessions' changes after this time. Blocks: call it in a thread.
 
 The time is in seconds since the epoch.
 """
@@ -59,11 +59,12 @@ async def make_restore_plan(
 
     Files that somebody else may have changed get a conflict.
 
-    - `overwrite`: files that are restored even so.
+    - `overwrite`: files that are restored in spite of a conflict.
     - `kept_changes`: later file changes that the user kept, each as (commit before, commit after).
     - `stopped_calls`: calls whose background jobs were stopped for this restore.
-    - `listed_paths`: the uncertain files in the preview that the user saw (None: there was no preview). Files of
-      `stopped_calls` get no conflict if they are missing here, because the job changed them after the preview.
+    - `listed_paths`: the files with uncertain conflicts in the preview that the user saw (None: there was no preview). A
+      file that a call in `stopped_calls` may have changed gets no new uncertain conflict if it is not in this list: the
+      job changed it after the preview.
     """
     reverted = await find_reverted_paths(recorder, to_seq)
     moves = recorder.branches.moves
@@ -107,7 +108,7 @@ def _with_reason(
 
 
 def find_earlier_changes(records: Iterable[Record], commit: str, to_seq: int) -> tuple[tuple[str, str], ...]:
-    """Return the changes in `records` by background jobs of earlier calls. Blocks.
+    """Return the changes in `records` by background jobs of earlier calls. Blocks: call it in a thread.
 
     Each item is a pair of commits, before and after the changes. An undo of `records` keeps these changes, because the
     calls that made them are not undone.
@@ -227,7 +228,7 @@ class SharedChanges:
 
     - `by_path`: maps such a file to its change.
     - `recorded_paths`: all files with a recorded change. A checkpoint records only the first `MAX_PATHS_IN_EVENT`.
-    - `unlisted`: the change of all other files. None if nobody else may have changed them.
+    - `unlisted`: the change of each file that is not in `recorded_paths`. None if nobody else may have changed these.
     """
 
     by_path: dict[str, SharedChange] = field(default_factory=dict)
@@ -245,7 +246,7 @@ class _CommandRun:
 
     - `contested`: changes that the user or the command's job made.
     - `has_unlisted`: True if it changed more files than a checkpoint records.
-    - `earlier_jobs`: jobs that were started before, by calls that are not undone, and ran at the same time.
+    - `earlier_jobs`: jobs of calls that are not undone. They were started before this command and ran at the same time.
     """
 
     call_id: CallId
@@ -259,7 +260,10 @@ class _CommandRun:
     earlier_jobs: list[JobId] = field(default_factory=list)
 
     def describe_doubt(self) -> SharedChange | None:
-        """Return the change of a file for which only the time points to somebody else. None if nobody had the time."""
+        """Return the change of a file that somebody else may have changed, judged only by the time.
+
+        None if no other job ran during the command and the command was short.
+        """
         if self.earlier_jobs:
             reason = f"changed while `{self.command}` and {list_first(self.earlier_jobs, 1)} of an earlier turn ran"
             return SharedChange(reason, True, False, None)
@@ -272,9 +276,9 @@ class _CommandRun:
 def find_shared_changes(
     records: Iterable[Record], state: SessionStateView, read_others: ReadOtherChanges | None
 ) -> SharedChanges:
-    """Return the files that somebody else may have changed while a command ran. Blocks.
+    """Return the files that somebody else may have changed while a command ran. Blocks: call it in a thread.
 
-    `records`: the undone part of the branch. `state`: the session's state at its end.
+    `records`: the undone part of the branch. `state`: the session's state at the end of this part.
     """
     records = list(records)
     runs, edited = _read_runs(records, state.jobs)

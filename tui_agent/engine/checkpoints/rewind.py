@@ -276,7 +276,7 @@ class Rewind:
     ) -> None:
         """Record that files were restored and that the conversation did not change.
 
-        `from_seq`: the event to which a later redo returns.
+        `from_seq`: the newest event before the files were restored. A later redo goes back to it.
         """
         recorder, generated = self._recorder, generated_paths(plan)
         for file in restored.files:
@@ -378,7 +378,7 @@ class Rewind:
         later: CallEvents = (),
         jobs: Sequence[JobStarted] = (),
     ) -> None:
-        """Record the move, and end what is unfinished at its target.
+        """Record the move, and end the turn, the calls and the requests that were unfinished at the target event.
 
         `later`: the events of calls after the target. `jobs`: the background jobs that were stopped before the move.
         """

@@ -189,8 +189,10 @@ class Compactor:
         return self._gave_up or self._breaker.is_waiting
 
     def _cut_limit(self) -> object:
-        """Return a key for the current limit. It changes with the model, and after each refusal that reveals a new
-        limit."""
+        """Return a value that changes whenever the maximum size of a request may have changed.
+
+        This is after a change of the model, and after the provider refused a request as too long.
+        """
         model = self._model
         return model and (model.model, model.window, self._learnt_window.refusal_state)
 
@@ -335,7 +337,7 @@ class Compactor:
         return True
 
     async def _chars_to_keep(self, fixed: int, window_chars: float) -> int:
-        """Return the number of characters that the newest messages keep beside the summary.
+        """Return how many characters of the newest messages remain in the context, after the summary.
 
         - `fixed`: characters of everything except messages.
         - `window_chars`: characters that fit in the window.
@@ -409,7 +411,7 @@ class Compactor:
         self._record_stuck(message, "Choose another model with /model.", automatic=True)
 
     def _give_up(self, message: str, hint: str = GIVE_UP_HINT) -> Literal[False]:
-        """Record the reason, and prevent automatic compaction until the turn ends."""
+        """Record `message` as the reason for giving up, and prevent automatic compaction until the turn ends."""
         self._gave_up = True
         self._record_stuck(message, hint, automatic=False)
         return False

@@ -49,7 +49,7 @@ class OutputOffloader:
 
         - `window`: the model's window in tokens.
         - `least`: minimum to free, as a fraction of `window`. If less can be freed, nothing is offloaded.
-        - `include_newest_reads`: offload also the newest file contents, if this is needed for `least`.
+        - `include_newest_reads`: also offload the newest file contents if `least` cannot be reached otherwise.
         - `unlimited`: offload all outputs that can be offloaded.
         - `per_char`: tokens per character.
         """

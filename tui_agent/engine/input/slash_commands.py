@@ -159,9 +159,9 @@ class SlashCommands:
     async def complete(self, name: str, arguments: str) -> Sequence[str]:
         """Return completions of the arguments of the slash command `name`.
 
-        If `name` is `MENTION`, return completions of `@` in a prompt.
+        If `name` is `MENTION`, return completions for the text after `@` in a prompt.
 
-        If `name` is `REFUSED_MENTIONS`, return those of the paths in `arguments`, one a line, that a message cannot
+        If `name` is `REFUSED_MENTIONS`, `arguments` has one path per line. Return the paths that a message cannot
         mention.
         """
         servers = self._parts.tool_servers
@@ -197,8 +197,8 @@ class SlashCommands:
         """Return the reason why the engine does not run the command, and a hint (can be empty)."""
         if name == "undo":
             return (
-                f"{clip_line(typed, MAX_TYPED_CHARS)} names no turn.",
-                "Type its number, for example /undo 2.",
+                f"{clip_line(typed, MAX_TYPED_CHARS)} does not name a turn.",
+                "Type the number of a turn, for example /undo 2.",
             )
         if name in APP_COMMANDS:
             return (

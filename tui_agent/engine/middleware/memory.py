@@ -48,7 +48,7 @@ class WorkingMemory(BaseMiddleware):
         )
 
     async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
-        """Run the call, and add new notes to its result as an event `memory.updated`."""
+        """Run the call. Return its result, with an event `memory.updated` if there are new notes."""
         result = await call_next(call)
         state = self._state()
         if not _is_active(state) or _is_delegates_call(state, call):  # a delegate reports its own findings

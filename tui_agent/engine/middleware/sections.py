@@ -147,7 +147,7 @@ class SkillsSection(BaseMiddleware):
     name = "skills"
 
     def __init__(self, store: SkillStore, *, readable: bool = True) -> None:
-        """Create the middleware. If `readable` is False, no skills are listed."""
+        """Create the middleware. If `readable` is False (the model has no tool to read skills), list no skills."""
         self._store = store
         self._readable = readable
 

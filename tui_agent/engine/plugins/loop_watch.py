@@ -151,7 +151,7 @@ class _LoopWatch:
         return False
 
     def _interrupt(self, reason: str) -> None:
-        """Raise an error in the plugin's code until the event loop answers, or call `give_up`."""
+        """Raise an error in the plugin's code, repeatedly until the event loop answers. If it never does, call `give_up`."""
         self._interrupts = 0
         # The signal has no effect while the main thread runs code outside the plugin, so it is sent repeatedly.
         for _ in range(MAX_SIGNALS):
@@ -199,7 +199,7 @@ class _LoopWatch:
             self._usual_sigint(number, frame)
 
     def restore_sigint(self) -> None:
-        """Restore the previous handler of SIGINT. If the program has set a third handler, do nothing."""
+        """Restore the previous handler of SIGINT. If the handler was replaced again in the meantime, do nothing."""
         if self._usual_sigint is not None and signal.getsignal(signal.SIGINT) == self._handle_sigint:
             signal.signal(signal.SIGINT, self._usual_sigint)
 

@@ -178,7 +178,7 @@ _CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def canonical_arguments(arguments: JsonMap, known: Collection[str]) -> JsonMap:
-    """Rename arguments with names from other programs to the tool's own names (`known`)."""
+    """Rename arguments that are named as in other programs, e.g. `regex` to `pattern`. `known`: the tool's own names."""
     renamed = {key: value for key, value in arguments.items() if key in known}
     for key, value in arguments.items():
         if key in known or key in IGNORED_ARGUMENTS:

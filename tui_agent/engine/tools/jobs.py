@@ -195,7 +195,7 @@ class JobManager:
         await self._cancel_jobs([self._jobs[job_id] for job_id in job_ids], "stopped", "rewind")
 
     def follow_branch(self) -> None:
-        """Record the ends of those jobs on the current branch that have ended but have no recorded end there.
+        """Record the ends of jobs that count as running on the current branch but have already ended.
 
         Call this after the session moved to another event.
         """

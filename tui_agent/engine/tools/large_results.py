@@ -174,7 +174,7 @@ def _offload(result: ToolResult, tool: str, limit: int, size: int, blobs: Blobs)
 
 
 def _names(content: Sequence[Content], artifact_id: str, blobs: Blobs) -> bool:
-    """Return True if the tool itself tells the model to read the rest in this artifact. Blocks."""
+    """Return True if the tool itself tells the model to read the rest in this artifact. Blocks: call it in a thread."""
     return any(
         isinstance(part, TextContent) and artifact_id in blobs.read_text(part.text) for part in content
     )

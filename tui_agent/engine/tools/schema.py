@@ -1,4 +1,4 @@
-"""JSON schemas of tools' arguments: for validation, a shorter one for the model, and sample arguments that fit.
+"""JSON schemas of tools' arguments (a full one for validation, a shorter one for the model), and sample arguments.
 
 Invariant: schemas have no `$ref` and no titles, and objects with named fields allow no other fields.
 """

@@ -86,7 +86,7 @@ def denial_reason(policy: Policy, state: SessionStateView, root: str, path: str,
 def resource_denial_reason(policy: Policy, state: SessionStateView, root: str, server: str, tool: str) -> str:
     """Return the reason why the policy denies reading a server's resource. Empty if it does not deny this.
 
-    `tool`: the resource's name in rules.
+    `tool`: the name that permission rules use for the resource.
     """
     # If the policy would ask, reading is allowed, because the user named the resource.
     effect = McpCallEffect(server=server, tool=tool, digest="", read_only=True)

@@ -145,7 +145,8 @@ class CallRunner:
     async def _find_changes(self, call_id: CallId, runs: bool) -> WorkspaceChanges | None:
         """Return the file changes that a call made.
 
-        `runs`: True if the call may have changed any file. Otherwise, only the reported files are compared.
+        `runs`: True if the call may have changed any file. Otherwise, only the files that the tool reported as written
+        are compared.
         """
         reported = self._written_paths.pop(call_id, set())
         return await self._checkpointing.find_call_changes(None if runs else reported)

@@ -359,7 +359,7 @@ class Brief(BaseMiddleware):
 class InstructionsOnly(BaseMiddleware):
     """Wraps a middleware for a delegate, so that it contributes only instructions to the delegate's prompt.
 
-    `instructions`: False if it contributes nothing at all.
+    `instructions`: False if the delegate gets no instructions either.
     """
 
     def __init__(self, inner: Middleware, *, instructions: bool) -> None:

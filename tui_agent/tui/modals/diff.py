@@ -356,7 +356,7 @@ class DiffSheet(Viewer):
         elif shared := _shared_lines(comparison, number):
             self._say(
                 f"You or another session changed {describe_lines(shared)} too, so this change is not reverted. "
-                "Edit the lines by hand, or restore the file with /rewind, files only."
+                "Edit the lines by hand, or use /rewind and choose “files only”."
             )
         elif diff is None or number < 0:
             self._say(f"Changes to {file.path} cannot be reverted one by one.")

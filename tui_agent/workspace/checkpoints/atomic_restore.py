@@ -25,7 +25,7 @@ LINK_ERRNOS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
 
 
 class FileOperations:
-    """Operations that change files of the workspace. Tests replace them by failing ones."""
+    """Operations that change files of the workspace. Tests replace them by operations that fail."""
 
     def link(self, source: str, source_fd: int, target: str, target_fd: int) -> None:
         """Create a second name (a hard link) for a file or a symbolic link; never overwrites."""
@@ -79,7 +79,7 @@ FileIdentity = tuple[int, int, int]
 class Move:
     """One file operation of a restore, on one path.
 
-    - `staged`: number of the operation's files in the staging folder: `N.new` and `N.old`
+    - `staged`: the number N in the names of this operation's files in the staging folder, `N.new` and `N.old`
     - `identity`: identity of the new file
     - `old_bits`: permission bits before the operation
     """
@@ -182,7 +182,7 @@ class StagingFolder:
     def undo(self) -> tuple[str, ...]:
         """Undo the moves. Skip and return the paths that someone else changed after the move.
 
-        The old content of the skipped paths is saved in `saved_folder`. Raise `OSError` if this fails.
+        The old content of the skipped paths is saved in `saved_folder`. Raise `OSError` if undoing or saving fails.
         """
         skipped: list[Move] = []
         try:

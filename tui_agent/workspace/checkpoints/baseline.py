@@ -165,7 +165,7 @@ async def find_files_to_read(
 async def find_converted(
     shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository
 ) -> set[str]:
-    """Return the files that git would convert according to the user's attributes."""
+    """Return the files whose content git would convert according to the user's git attributes, e.g. line ends."""
     texts = await run_sync(_read_attributes, shadow, baseline, repository)
     if not any(word in text for word in CONVERTING_ATTRIBUTES for text in texts):
         return set()

@@ -1,6 +1,6 @@
 """Reader and writer of git's index file (versions 2 to 4); gitformat-index(5) describes the format.
 
-Raise `UnreadableIndex` for a split, sparse or damaged index, or a hash other than SHA-1.
+The reader raises `UnreadableIndex` for a split, sparse or damaged index, and for an index with SHA-256 ids.
 """
 
 import hashlib
@@ -131,7 +131,8 @@ def _encode_number(value: int) -> bytes:
 def write_index(path: Path, entries: Iterable[IndexEntry], as_of: int) -> None:
     """Write a git index file.
 
-    `as_of`: time in nanoseconds. Git compares the content of files that change after this time.
+    `as_of`: time in nanoseconds. If a file changed before this time, git compares only its size and times with its
+    entry. If it changed later, git also compares the content.
     """
     ordered = sorted(entries, key=lambda entry: entry.path)
     body = [HEAD.pack(b"DIRC", 4, len(ordered))]

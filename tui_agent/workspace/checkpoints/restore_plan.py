@@ -49,7 +49,7 @@ async def find_touched(
 ) -> TouchedPaths:
     """Return the paths changed by the commits after `base` up to `tip`.
 
-    `kept_changes`: pairs of commits. The session's changes from the first to the second commit count as the user's.
+    `kept_changes`: pairs of commits. The session's changes between the two commits of a pair count as the user's.
     """
     kept_commits, kept_paths = set[str](), set[str]()
     for before, after in kept_changes:
@@ -368,7 +368,7 @@ def _place_problem(
 ) -> str:
     """Return the reason why a path cannot be written, or an empty string.
 
-    - `removed`: paths that the restore frees before.
+    - `removed`: paths that the restore removes or replaces before it writes this path.
     - `usable`: caches the parent paths that are folders or missing.
     """
     for parent in reversed(PurePosixPath(operation.path).parents):

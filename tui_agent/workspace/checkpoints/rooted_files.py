@@ -137,7 +137,7 @@ class PathReader:
     ) -> FileState:
         """Return the state of the file at a path, like `RootedFiles.read_state`.
 
-        `skip_larger`: True not to read files above `max_bytes` bytes.
+        `skip_larger`: True to leave files above `max_bytes` bytes unread.
         """
         *parts, name = path.split("/")
         try:

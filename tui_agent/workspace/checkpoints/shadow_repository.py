@@ -124,8 +124,8 @@ class GitCheckpoints:
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
         """Continue from the checkpoint `known`. If it is empty or lost, take a first checkpoint and return it.
 
-        `unchanged`: True if the session changed nothing after `known`. The first checkpoint can then replace a lost
-        `known`.
+        `unchanged`: True if the session changed nothing after `known`. If `known` is lost, a new first checkpoint then
+        replaces it.
         """
         if self.unavailable_reason:
             return None
@@ -195,7 +195,7 @@ class GitCheckpoints:
         """Plan a restore to the checkpoint `source`.
 
         - `named_paths`: paths that are always in the plan
-        - `kept_changes`: pairs of commits. The session's changes from the first to the second commit count as the
+        - `kept_changes`: pairs of commits. The session's changes between the two commits of a pair count as the
           user's.
         """
         async with self._open_exclusively() as shadow:

@@ -1,7 +1,7 @@
 """Existing files that no checkpoint contains: too large, over the quota, ignored, or in another repository.
 
-When a checkpoint first saves such a file, the commit message gets the line `Before: "path"` (see `commit_message`). The user is asked before a
-restore removes the file.
+When a checkpoint first saves such a file, the commit message gets the line `Before: "path"` (see `commit_message`). The
+user is asked before a restore removes the file.
 """
 
 import os

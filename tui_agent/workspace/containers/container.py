@@ -171,7 +171,7 @@ class Container:
         """Return the error about a container that ended by itself."""
         return EnvironmentLost(
             f"The container {self.name} has ended, so commands cannot run.",
-            hint="Quit and resume the session to start a new one.",
+            hint="Quit and resume the session to start a new container.",
         )
 
     async def copy_in(self, source: Path, path: str) -> None:

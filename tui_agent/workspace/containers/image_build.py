@@ -100,7 +100,7 @@ def context_digest(dockerfile: Path) -> str:
 
 
 def _last_lines(result: ExecResult) -> str:
-    """Return the last `SHOWN_LINES` lines of the output for an error message, after a copy of the last line."""
+    """Return the output's last line, which usually has the reason, followed by its last `SHOWN_LINES` lines."""
     text = result.output.decode("utf-8", "replace").strip() or result.message
     lines = text.splitlines()[-SHOWN_LINES:]
     return "\n".join([lines[-1], *lines] if len(lines) > 1 else lines)

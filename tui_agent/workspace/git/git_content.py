@@ -22,7 +22,7 @@ class TrackedVersion(NamedTuple):
     """The tracked version of a file in a git repository.
 
     - `is_current`: True if the tracked version equals the file's current content
-    - `version`: if the tracked version differs, its size in bytes and its modification time in seconds
+    - `version`: (size in bytes, modification time in seconds) of the tracked version, if it differs from the file
     """
 
     is_current: bool = False
@@ -35,7 +35,7 @@ class _Entry(NamedTuple):
 
 
 class GitContent:
-    """Finds out whether git already has a file's current content, from the indexes of the repositories in and around a folder.
+    """Decides if git already has a file's current content, using the indexes of the repositories in and around a folder.
 
     The methods block: call them in a thread.
     """
@@ -53,7 +53,7 @@ class GitContent:
     def find_version(self, path: str, info: os.stat_result) -> TrackedVersion:
         """Return a file's version in its git repository.
 
-        `info`: the file's current status.
+        `info`: the result of `os.stat` for the file.
         """
         repository = self._find_repository(path.rpartition("/")[0])
         if repository is None:

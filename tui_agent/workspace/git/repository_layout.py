@@ -136,7 +136,7 @@ _indexes = StampedReader(read_gitlinks)
 
 
 def read_pointer(path: str) -> str | None:
-    """Return the line of a small file; None if the file does not exist.
+    """Return the only line of a small file; None if the file does not exist.
 
     Raise `UnsafeRepositoryError` for a large file, or for several lines.
     """
@@ -261,7 +261,7 @@ def list_work_trees(folder: str) -> tuple[str, ...]:
 
 
 def find_gitlinks(repository: Repository, work_tree: str) -> Iterator[str]:
-    """Yield the folders of submodules with their own `.git` in a work tree."""
+    """Yield the folders of those submodules of a work tree that have a `.git` of their own."""
     links = _indexes.get(f"{repository.folder}/index") or ()
     if len(links) > MAX_GITLINKS:
         raise UnsafeRepositoryError(f"{repository.folder} links to too many repositories")

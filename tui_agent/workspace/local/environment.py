@@ -317,7 +317,8 @@ class LocalEnvironment(WorkspaceFiles):
         return can_run_programs(self.root, folders)
 
     async def aclose(self) -> int:
-        """End all running programs, and processes left behind by earlier ones. Return the number of kills."""
+        """End all running programs, and processes that earlier programs left behind. Return the number of killed
+        processes."""
         self._closed = True
         killed = await to_thread.run_sync(self._reaper.close)
         if sys.platform == "linux":
@@ -341,8 +342,8 @@ class LocalEnvironment(WorkspaceFiles):
 def _search_path(base: Mapping[str, str]) -> str:
     """Return `PATH` without relative entries.
 
-    The folder of the Python that runs tui-agent is in it only if the user put it there. Otherwise `python` or `pytest`
-    would test the project with the packages of tui-agent.
+    The folder of the Python that runs tui-agent is included only if the user put it in `PATH`. If it were always there,
+    `python` or `pytest` would test the project with the packages of tui-agent.
     """
     entries = [entry for entry in base.get("PATH", os.defpath).split(os.pathsep) if entry.startswith("/")]
     return os.pathsep.join(entries) or os.defpath  # an empty PATH means the working folder

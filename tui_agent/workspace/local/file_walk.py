@@ -1,6 +1,6 @@
 """Walks over the files below a folder. Files that git ignores are left out.
 
-The functions block.
+The functions block: call them in a thread.
 
 Invariant: links are listed but never followed.
 """

@@ -49,7 +49,8 @@ class _FolderRules:
 class IgnoreFiles:
     """The ignore files in and above a workspace at one moment.
 
-    `names_in`: returns the folder's names in `CONTROL_NAMES`. It takes the relative path with a slash at the end.
+    `names_in`: takes the relative path of a folder with a slash at the end, and returns which of the names in
+    `CONTROL_NAMES` this folder contains.
     """
 
     def __init__(self, root: str, names_in: Callable[[str], Collection[str]]) -> None:

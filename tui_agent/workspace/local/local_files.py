@@ -1,6 +1,6 @@
 """Reading, replacing and removing files of a local workspace.
 
-The methods block: call them in threads.
+The methods block: call them in a thread.
 
 Invariant: only regular files are opened, and a file is replaced only as a whole.
 """

@@ -91,7 +91,7 @@ def open_piped(
     wrapped: bool = False,
     release: Callable[[], object] | None = None,
 ) -> PipedProcess:
-    """Start a program in the folder whose file descriptor is `folder`. This call blocks.
+    """Start a program in the folder whose file descriptor is `folder`. Blocks: call it in a thread.
 
     Raise `EnvironmentFault` if the program cannot start.
 

@@ -168,7 +168,9 @@ class Warden:
         self._groups = ControlGroups(options["groups"], order["name"], options["processes"])
 
     def run(self, descriptors: list[int]) -> int:
-        """Start the command and serve the socket until all its processes have ended. Return the number of kills.
+        """Start the command and serve the socket until all its processes have ended.
+
+        Return the number of killed processes.
 
         `descriptors`: descriptor of the working folder, followed by the descriptors for the command.
         """
@@ -414,7 +416,8 @@ def read_parent(pid: int) -> int | None:
 
 
 def kill_descendants(root: int, without: Iterable[int]) -> int:
-    """Kill the live descendants of `root`, but not `without` and their descendants; return the number of kills."""
+    """Kill the live descendants of `root`, except `without` and their descendants. Return the number of killed
+    processes."""
     return sum(send_signal(pid, parent, signal.SIGKILL) for pid, parent in find_descendants(root, without))
 
 

@@ -89,7 +89,7 @@ class ReaperClient:
     ) -> Child | StartFailure:
         """Start a command in the folder whose file descriptor is `folder`.
 
-        Call this in a thread, because it blocks.
+        Blocks: call it in a thread.
 
         - `child_descriptors`: maps the descriptor numbers that the command expects to our descriptors
         - `wrapped`: True if the command only runs another program. SIGTERM is sent to that program.
@@ -127,7 +127,10 @@ class ReaperClient:
         return child
 
     def close(self) -> int:
-        """Kill all running commands, end the reaper, and return the number of killed processes; this call blocks."""
+        """Kill all running commands, end the reaper, and return the number of killed processes.
+
+        Blocks: call it in a thread.
+        """
         with self._lock:
             self._closed = True
             line, self._line = self._line, None

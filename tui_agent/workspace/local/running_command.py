@@ -47,7 +47,7 @@ class Child:
         self.is_gone = False
 
     def await_start(self) -> StartFailure | None:
-        """Wait until the command has started, or return why it failed. Call this in a thread, because it blocks."""
+        """Wait until the command has started, or return why it failed. Blocks: call it in a thread."""
         self._line.settimeout(START_TIMEOUT_S)
         while b"\n" not in self._buffer:
             data = self._line.recv(_RECEIVE_BYTES)

@@ -71,7 +71,7 @@ class _Folder:
 
 
 class SecretFiles:
-    """Finds possible secret files below `root`. Call it in a thread, because it blocks.
+    """Finds possible secret files below `root`. The methods block: call them in a thread.
 
     - `is_secret`: returns True for a secret path in the workspace; a folder's path ends with a slash
     - `readable`: globs of paths that the user made readable for commands
@@ -178,7 +178,7 @@ class SecretFiles:
         path = f"{self._root}/{base}"
         try:
             if len(path) > self._longest // 4 and len(os.fsencode(path)) > self._longest:
-                raise OSError(ENAMETOOLONG, "the paths of some of its files are too long")
+                raise OSError(ENAMETOOLONG, "the paths of some files in it are too long")
             info = os.stat(path)  # noqa: PTH116 - called ten thousand times
             stamp, known = (info.st_mtime_ns, info.st_ino), self._known.get(base)
             if known is not None and known.settled and known.stamp == stamp:

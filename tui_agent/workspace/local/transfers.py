@@ -1,4 +1,6 @@
-"""Copies between an environment and this machine, and archives of a workspace. All functions block.
+"""Copies between an environment and this machine, and archives of a workspace.
+
+The functions block: call them in a thread.
 
 Invariant: links are copied as links, and an archive is complete or absent.
 """

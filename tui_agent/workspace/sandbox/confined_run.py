@@ -89,7 +89,7 @@ async def run_confined(
 async def _find_denial(
     confinement: Confinement, confined_command: ConfinedCommand, spec: ExecSpec, result: ExecResult
 ) -> SecretDenial:
-    """Return the secret files or the reason with which the sandbox probably made an ended command fail.
+    """Return why an ended command probably failed in the sandbox: the secret files or the rule that stopped it.
 
     The result is empty if the command succeeded, or if the sandbox was probably not the cause.
     """

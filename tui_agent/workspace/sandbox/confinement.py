@@ -96,7 +96,7 @@ class Confinement:
 
     All methods block: call them in a thread.
 
-    `records`: a folder that all tui-agent processes share.
+    `records`: the folder, shared by all tui-agent processes, for private folders and the list of placeholders.
     """
 
     def __init__(self, support: SandboxSupport, bounds: Bounds, records: Path) -> None:
@@ -211,7 +211,10 @@ class Confinement:
         return frozenset(path for path in private_paths if is_own(path, base))
 
     def locate_program(self, path: str) -> Path:
-        """Return the place of a program outside the sandbox; it differs for programs in the sandbox's own /tmp."""
+        """Return where a program can be found outside the sandbox.
+
+        This is `path` itself, except for a program that a command created in the sandbox's own /tmp.
+        """
         copy = self._private_copy(path)
         return copy if copy is not None and self.find_own([first_private_name(path)]) else Path(path)
 
@@ -230,7 +233,7 @@ class Confinement:
         ]
 
     def _private_copy(self, path: str) -> Path | None:
-        """Return the place outside the sandbox of a path in the sandbox's own /tmp. None for other paths."""
+        """Return where a path of the sandbox's own /tmp can be found outside the sandbox. None for other paths."""
         folder = first_private_name(path).rpartition("/")[0]
         with self._lock:
             base = self._private

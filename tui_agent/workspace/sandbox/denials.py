@@ -1,7 +1,7 @@
 """Detects the sandbox's denials in the last output of a failed command.
 
-Invariant: of the masked files, this module uses only the names of variables. Of other files, it tests only if they
-exist.
+Invariant: from a masked file, this module reads only the names of variables. For any other file, it checks only if the
+file exists.
 
 The result is a guess. Its only consequence is that the user may be asked to run the command again.
 """
@@ -115,9 +115,9 @@ def explain_denial(
 def find_denied_secrets(
     output: str, masked: Sequence[SecretFile], *, read_only: bool = False
 ) -> SecretDenial:
-    """Return the secret files that a failed command seems to read, change or delete, with a sentence about them.
+    """Return the secret files that a failed command seems to have tried to read, change or delete.
 
-    This call blocks.
+    Blocks: call it in a thread.
 
     `read_only`: see `ExecSpec.read_only`.
     """

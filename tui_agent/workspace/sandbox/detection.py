@@ -69,7 +69,7 @@ def start_detection() -> None:
 
 
 def detect_sandbox() -> SandboxSupport:
-    """Return this machine's sandbox support, detected once per process; this call blocks."""
+    """Return this machine's sandbox support, detected once per process. Blocks: call it in a thread."""
     return _detection().result()
 
 

@@ -56,13 +56,13 @@ def misses_server(script: str, result: ExecResult) -> bool:
 
 
 def find_lost_write_notes(paths: Sequence[str]) -> tuple[str, ...]:
-    """Return a note for the model on paths that a command created in the sandbox's own /tmp only."""
+    """Return a note for the model on paths that a command created only in the sandbox's own /tmp."""
     if not paths:
         return ()
     verb = "does" if len(paths) == 1 else "do"
     return (
-        f"{_join_names(paths)} {verb} not exist outside the sandbox: it has a /tmp of its own, and a command cannot "
-        "create a folder elsewhere in /tmp.",
+        f"{_join_names(paths)} {verb} not exist outside the sandbox, which has its own /tmp. A command cannot create a "
+        "folder in the real /tmp.",
     )
 
 
@@ -77,7 +77,7 @@ def find_output_notes(
 ) -> Iterator[str]:
     """Yield notes for the model on how the sandbox changed a successful command's output.
 
-    This call blocks.
+    Blocks: call it in a thread.
 
     `is_read_only`: True if the command only reads files. The masked files appeared empty to such a command.
     """

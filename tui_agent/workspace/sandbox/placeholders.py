@@ -57,7 +57,7 @@ _MAX_RECORD_BYTES = 100_000
 class Placeholders:
     """Placeholders of one workspace, shared by all processes through a file in the folder `records`.
 
-    The methods block.
+    The methods block: call them in a thread.
     """
 
     def __init__(self, root: str, records: Path) -> None:

@@ -65,8 +65,8 @@ async def test_a_new_file_below_the_real_tmp_that_was_allowed_is_written() -> No
         )
         assert not folder.exists()
         assert result.notes == (
-            f"{folder}/b, {folder}/b/c do not exist outside the sandbox: it has a /tmp of its own, and a command cannot "
-            "create a folder elsewhere in /tmp.",
+            f"{folder}/b, {folder}/b/c do not exist outside the sandbox, which has its own /tmp. A command cannot create a "
+            "folder in the real /tmp.",
         )
         await world.env.aclose()
 
