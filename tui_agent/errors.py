@@ -56,7 +56,7 @@ class UsageError(TuiAgentError):
 
 
 class BudgetExceeded(TuiAgentError):
-    """A limit that the user set, such as a cost, is reached."""
+    """A limit that the user set, such as a maximum cost, is reached."""
 
 
 class ConfigError(TuiAgentError):

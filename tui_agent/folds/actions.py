@@ -69,7 +69,10 @@ def _preview_json(value: JsonValue) -> JsonValue:
 
 
 class CmdRun(ActionBase):
-    """Run a command line. With `shell=None`, a shell runs the line only if a program alone cannot."""
+    """Run a command line.
+
+    `shell`: True to run it in a shell. None to use a shell only if the line needs one, e.g. for a pipe.
+    """
 
     action: Literal["run"] = "run"
     command: str
@@ -213,7 +216,7 @@ class ObservationBase(DescribableModel):
 
 
 class CmdOutput(ObservationBase):
-    """The end of a command. `exit_code` is None if the command had to be stopped."""
+    """The result of a command. `exit_code` is None if the command had to be stopped."""
 
     observation: Literal["run"] = "run"
     command: str = ""

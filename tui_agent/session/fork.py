@@ -1,6 +1,7 @@
 """The start of a fork: the event at which it starts, and the initial files if it has its own folder.
 
-Invariant: the conversation and the files of a fork agree at its start, and the parent session's workspace is only read.
+Invariant: a fork starts with the conversation and the files of the same event, and the parent session's workspace is
+only read.
 """
 
 import os
@@ -173,7 +174,7 @@ def find_fork_start(records: Sequence[Record], at_seq: int, change: ForkChange) 
     start_seq = _before_result(until, call_id, at_seq)
     if call_id not in {call.call_id for call in _open_calls(until, start_seq)}:
         raise UsageError(
-            f"The result of {call_id} cannot be replaced: the main agent has no such open call at event {start_seq}."
+            f"The result of {call_id} cannot be replaced: the main agent was not waiting for it at event {start_seq}."
         )
     return ForkStart(start_seq, change.model_copy(update={"call_id": call_id}))
 
@@ -230,11 +231,11 @@ def _only_open_call(records: Sequence[Record], at_seq: int) -> CallId:
         return open_calls[0].call_id
     if not open_calls:
         raise UsageError(
-            f"No tool call is open at event {at_seq}.",
+            f"The main agent was not waiting for a tool result at event {at_seq}.",
             hint="Name the event in which the call finished; `sessions show ID` lists the events.",
         )
     names = ", ".join(f"{call.name} ({call.call_id})" for call in open_calls)
     raise UsageError(
-        f"Several tool calls are open at event {at_seq}: {names}.",
+        f"Several tool calls were unfinished at event {at_seq}: {names}.",
         hint="Give an event that belongs to the call you want.",
     )

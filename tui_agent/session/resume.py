@@ -302,7 +302,7 @@ class StartingFold:
 
 
 def replace_call_result(recorder: Recorder, change: ForkChange) -> int:
-    """Record the result that the user gave for the open call at the fork's start.
+    """Record the user's replacement for the result of a call that had no result yet at the fork's start.
 
     Return the number of recorded results: 0 or 1.
     """

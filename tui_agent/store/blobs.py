@@ -75,7 +75,7 @@ class BlobStore:
     def put_file(self, path: str, data: bytes) -> StoredFile:
         """Store a file's content with its secrets removed. Raise `StoreFull` if the disk is full or failing.
 
-        If the file may hold secrets by its `path`, store `SECRET_FILE_CONTENT` instead.
+        If `path` is the path of a secret file, such as `.env`, store `SECRET_FILE_CONTENT` instead of the content.
         """
         if self._redactor is not None and self._redactor.is_secret_file(path):
             return StoredFile(self.put_bytes(SECRET_FILE_CONTENT), hashlib.sha256(data).hexdigest())

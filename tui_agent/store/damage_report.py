@@ -30,7 +30,7 @@ Check = Callable[[Path], list[str]]
 
 
 def verify_session(folder: Path, *others: Check) -> list[str]:
-    """Return sentences about a session's problems. `others` check the session's other files."""
+    """Return sentences about a session's problems. `others`: functions that check files other than the log."""
     try:
         fault = load_lineage(folder).fault
         problems = [] if fault is None else [fault.message]

@@ -1,6 +1,7 @@
 """Searches in logs for events of a few kinds: permission decisions, and file changes by other sessions.
 
-Invariant: other lines are not decoded, so a search is fast. Events that a fork inherits are not found.
+Invariant: lines with other kinds of events are not decoded, so a search is fast. Events that a fork inherits are not
+found.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Cache of the state computed from a session's log (a *fold*). With it, only the log's end must be read.
+"""Cache of the state computed from a session's log (a *fold*). With a cached state, only the end of the log must be read.
 
 Invariant: a cache that is damaged or does not match the log is ignored.
 """
@@ -124,7 +124,7 @@ def _read_head(file: BinaryIO, folder: Path) -> _Head | None:
 
 
 def _matches_log(folder: Path, place: LinePosition) -> bool:
-    """Return True if the log has this line, with its number and checksum, just before the offset of `place`."""
+    """Return True if a line with the number and the checksum of `place` ends at the offset of `place`."""
     with (folder / EVENTS_FILE).open("rb") as log:
         start = max(0, place.offset - MAX_LINE_BYTES)
         log.seek(start)

@@ -124,7 +124,7 @@ def _copy_blob(digest: str, ancestors: list[Path], own: Path, ops: FileOps) -> N
 
 
 def find_digests(log: Iterable[bytes], folder: Path) -> frozenset[str]:
-    """Return the digests of all blobs to which a log refers. References in payloads that are blobs are found too.
+    """Return the digests of all blobs to which a log refers, including references inside payloads stored as blobs.
 
     `log`: the log's bytes. `folder`: the session's folder.
     """

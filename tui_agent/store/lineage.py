@@ -176,7 +176,8 @@ def _origin_chain(folder: Path) -> tuple[list[Origin], StoreError | None]:
 def _check_origin(child: Path, origin: Origin, previous_seq: int | None) -> StoreError | None:
     """Return an error if `child` cannot be a fork of `origin`, otherwise None.
 
-    `previous_seq`: event of `child` from which its fork in the chain starts. None if `child` is the session itself.
+    `previous_seq`: event of `child` at which the session before it in the chain was forked. None if `child` is the first
+    session of the chain.
     """
     # The origin must be an earlier event, so that following the origins ends.
     parent = origin.parent

@@ -26,7 +26,8 @@ class Survey:
 
     - `good_end`: offset after the last intact line.
     - `bad_lines`: numbers (from 1) of the damaged lines before `good_end`.
-    - `version`: version of the log format in these lines. If they differ, a version that this release cannot read.
+    - `version`: version of the log format in these lines. If the lines have several versions, one that this release
+      cannot read.
     - `lines`: number of lines before `good_end`.
     """
 

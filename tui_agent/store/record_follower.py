@@ -1,4 +1,4 @@
-"""The base class of followers, which wait for new records and return them in batches, and the records kept for them.
+"""Followers, which wait for new records of a session and return them in batches, and the records in memory for them.
 
 Invariant: no wake-up is missed.
 """
@@ -40,7 +40,7 @@ class RecentRecords:
         self._new_bytes += size
 
     def drop_older(self) -> None:
-        """Free memory if enough records were added since the last removal: keep only these newer records."""
+        """Free memory: if `MAX_RECORDS` or `MAX_BYTES` were added since the last removal, drop all older records."""
         # So at least the newest 1,000 records (or 2 MB) stay, and a follower that is a bit behind needs no file.
         if len(self._records) - self._older >= MAX_RECORDS or self._new_bytes >= MAX_BYTES:
             del self._records[: self._older]

@@ -247,7 +247,7 @@ def _read_end(path: Path, size: int, blobs: BlobStore) -> tuple[Record | None, O
 def _outcome_before(path: Path, data: bytes, moved_to: int | None, blobs: BlobStore) -> Outcome:
     """Return the state of the newest turn of a session that was moved back to event `moved_to`.
 
-    `data`: the last lines of the log. The event is before these lines.
+    `data`: the last lines of the log. The event `moved_to` is in an earlier line.
     """
     state: Outcome = ""
     visited: set[int] = set()

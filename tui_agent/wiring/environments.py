@@ -176,7 +176,7 @@ def start_detection(base: StartupContext) -> None:
 
 
 def build_confinement(base: StartupContext, workspace: Path) -> Confinement:
-    """Return the sandbox for a workspace's commands, or the reason why none can be used."""
+    """Return the sandbox for a workspace's commands. If no sandbox can be used, the object has the reason."""
     config, paths = base.config, base.config.paths
     home = os.path.expanduser("~")  # noqa: PTH111 - an unknown home stays as written
     guarded = guarded_places(home)

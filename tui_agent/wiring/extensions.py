@@ -124,7 +124,7 @@ class ExtensionBuilder:
     def load_changed(self, try_left_out: bool) -> ChangedExtensions | None:
         """Load the changed plugins and command files, and the current offers of MCP servers.
 
-        Return None if nothing has changed. This method blocks.
+        Return None if nothing has changed. Blocks: call it in a thread.
 
         `try_left_out`: True to also try plugins that failed to load earlier.
         """

@@ -191,7 +191,7 @@ def _lock_log(base: StartupContext) -> tuple[SessionLog, bool]:
         return store.create(session_id), False
     if options.carry_from:
         raise ConfigError(
-            f"The session {session_id} exists already; only a new session can continue from another.",
+            f"The session {session_id} already exists; only a new session can start with a summary of another one.",
             hint="Leave out --session, or choose a new id.",
         )
     return store.open(session_id), True

@@ -80,7 +80,7 @@ def test_what_a_crash_left_open_ended_with_the_run_and_not_when_the_next_one_cam
     )
     assert chat.only(ToolEntry)[0].duration_ms == 1_000.0
     assert chat.only(TurnEntry)[0].duration_ms == 4_000.0
-    assert chat.only(NoticeEntry)[0].lines[-1] == "1 open tool call was closed."
+    assert chat.only(NoticeEntry)[0].lines[-1] == "1 unfinished tool call was ended."
     story = Story()
     for event in events:
         trace.apply(story(event))
@@ -344,7 +344,9 @@ def test_a_redo_says_what_it_brought_back(redone: MoveReason, turns: int, said: 
 RESTORED = CheckpointRestored(source="c", commit="d", paths=("helpers.py",))
 
 
-UNCHANGED = "the conversation is unchanged. /redo reverses this; after your next message, /checkpoints does."
+UNCHANGED = (
+    "the conversation is unchanged. To reverse this, use /redo or, after your next message, /checkpoints."
+)
 
 
 @pytest.mark.parametrize(

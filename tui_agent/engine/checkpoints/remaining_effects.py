@@ -35,7 +35,7 @@ class FileRecords:
     - `authors`: for each file that the session changed, the newest author other than the user.
     - `by_user`: for each file that the user changed, the author of the change by the session that came before. None if
       the file has no change by the session.
-    - `hidden_changes`: for each file, the numbers of the lines in which a redacted secret changed, as in
+    - `hidden_changes`: for each file, the checksums of the lines in which a redacted value changed, as in
       `file.changed`.
     - `generated`: for each generated folder, the number of its files that the session changed.
     """

@@ -1,4 +1,4 @@
-"""Tells the session's lines of a file from the user's, and reverts a change by the session without the user's lines.
+"""Finds out which lines of a file the session changed and which the user changed, and reverts the session's changes.
 
 Each line is followed through the recorded versions of the file. Lines of another session count as the user's.
 
@@ -60,8 +60,8 @@ class SessionDiff(LineDiff):
 def trace_lines(versions: Iterable[Sequence[str]]) -> list[TracedLine]:
     """Return the lines of the newest version and of the user's version, in order.
 
-    `versions`: the lines of each version, in the form of `split_lines`. The session and the user change them in turn;
-    the session begins.
+    `versions`: the lines of each version, in the form of `split_lines`. The session made the first change, the user the
+    second, and so on in turn.
     """
     lines: list[TracedLine] = []
     for number, version in enumerate(versions):
@@ -91,7 +91,7 @@ def count_hunks(lines: Sequence[TracedLine]) -> int:
 class HunkRevert(NamedTuple):
     """The result of a three-way merge that reverts a hunk.
 
-    - `lines`: the new lines of the file. They lack changes by the user if there are `shared_lines`.
+    - `lines`: the new lines of the file. Do not use them if there are `shared_lines`: changes by the user are missing.
     - `hunk_lines`: the lines of the hunk, with unchanged lines between its changes.
     - `shared_lines`: numbers of current lines that both the session and the user changed.
     """

@@ -160,7 +160,7 @@ def _read_lines(
 def _note_hidden_changes(
     lines: Iterable[TracedLine], hidden_changes: Collection[int]
 ) -> Iterator[TracedLine]:
-    """Yield the lines, with a note on each line of the file whose hidden value changed.
+    """Yield the lines, with a note on each line of the file in which a redacted value changed.
 
     Such a line looks the same before and after its change. It counts as changed by the session.
     """

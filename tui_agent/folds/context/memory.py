@@ -87,7 +87,7 @@ def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
 
 
 def apply_mentions(memory: JsonMap, mentions: Sequence[Mention]) -> JsonMap:
-    """Return the memory after a user's message. The model gets the text of the mentioned files, so it has read them."""
+    """Return the memory after a user's message, with the mentioned files as read: the model gets their text."""
     paths = [
         mention.path for mention in mentions if mention.path and mention.kind in ("file", "symbol", "image")
     ]

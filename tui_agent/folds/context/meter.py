@@ -67,7 +67,7 @@ class ContextMeterView:
 
     - `used`, `sections`: sizes that include the newest answer.
     - `window`: 0 before there is a model.
-    - `assumed`: True if the model's own window is unknown.
+    - `assumed`: True if tui-agent had to assume `window`, because the model's profile has no or another window.
     - `estimated`: True until the provider's own count arrives.
     - `next_cost_usd`: expected cost of the next turn's first request.
     - `cache_breaks`: number of requests that could not use the provider's cache, because their beginning had changed.
@@ -296,10 +296,7 @@ class ContextMeter:
             state.sections = _fit_sections(state.sections, used, state.stable)
 
     def _keep_stable_sections(self) -> None:
-        """Store the new size of each stable section whose length has changed.
-
-        The size is in characters and tokens.
-        """
+        """Store the new size, in characters and tokens, of each of `STABLE_SECTIONS` whose length has changed."""
         state, packed = self._state, self._state.manifest
         sections = packed.sections if packed is not None else ()
         names = {SECTION_LABELS[section.name]: section.chars for section in sections}

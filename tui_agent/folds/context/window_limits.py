@@ -68,7 +68,10 @@ class InferredWindow:
         return self.refused, self.stated
 
     def stated_window(self, window: int) -> int:
-        """Return the smaller of the provider's window and the settings' `window` (0: not stated)."""
+        """Return the smaller of two window sizes: the provider's, and `window` from the settings.
+
+        0 for either means unknown. Return 0 if both are unknown.
+        """
         return min((size for size in (window, self.window) if size), default=0)
 
     def effective_window(self, window: int) -> int:

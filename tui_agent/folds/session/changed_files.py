@@ -81,7 +81,7 @@ class ChangedFile:
     - `disk_sha256_before`, `disk_sha256_after`: hex SHA-256 of the unredacted file before the first and after the
       newest change.
     - `mode_changed`: True if the file's permissions changed.
-    - `hidden_changes`: lines whose hidden values changed, as in `file.changed`.
+    - `hidden_changes`: checksums of the lines in which a redacted value changed, as in `file.changed`.
     - `user_changes`: the changes that the session did not make, in order. Successive ones are joined.
     - `other_authors`: who made them: titles of other sessions, and an empty text for the user.
     """

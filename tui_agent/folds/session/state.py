@@ -165,7 +165,7 @@ class Draft:
     def move_head(self, used: BudgetUse) -> None:
         """Update the used budgets after a move to an earlier event.
 
-        `used`: the use of each budget, including the undone work. The undone work is also added to `undone`.
+        `used`: the used part of each budget, including the undone work. The undone part is also added to `undone`.
         """
         # An amount in `used` can also be smaller, because the budgets of a fork begin at zero.
         undone, on_branch = self.undone, self.used

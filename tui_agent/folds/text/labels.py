@@ -33,13 +33,13 @@ TURN_END_LABELS: Final[dict[TurnEnd, str]] = {
 
 
 def describe_failures(failed: int, errors: int) -> str:
-    """Return the failed tests of a run, e.g. `2 failed, 1 error`. The number `failed` includes the errors."""
+    """Return the failed tests of a run, e.g. `2 failed, 1 error` for `failed=3, errors=1`."""
     counts = [f"{failed - errors} failed"] if failed > errors else []
     return ", ".join([*counts, format_count(errors, "error")] if errors else counts)
 
 
 def describe_failing_tests(failed: int, errors: int) -> str:
-    """Return how many tests fail, e.g. `2 tests fail` or `1 test error`. The number `failed` includes the errors."""
+    """Return how many tests fail, e.g. `2 tests fail, 1 test error` for `failed=3, errors=1`."""
     counts = [format_count(failed - errors, "test fails", "tests fail")] if failed > errors else []
     return ", ".join([*counts, format_count(errors, "test error")] if errors else counts)
 

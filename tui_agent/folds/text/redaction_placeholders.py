@@ -45,7 +45,7 @@ def note_hidden_differences(diff: str) -> str:
 def list_placeholder_lines(
     content: bytes, hidden: Mapping[int, tuple[bytes, ...]]
 ) -> tuple[tuple[str, tuple[bytes, ...]], ...]:
-    """Return each line of a redacted file with a placeholder, and the values that it hides.
+    """Return each line that has a placeholder in a redacted file, with the values that its placeholders hide.
 
     `hidden`: values by line. A line without values contains the placeholder literally.
     """
@@ -88,7 +88,7 @@ def line_checksum(line: str) -> int:
 
 
 def note_hidden_changes(text: str, hidden_changes: Collection[int]) -> str:
-    """Return a file's redacted text with a note on each line whose hidden values changed.
+    """Return a file's redacted text with a note on each line in which a redacted value changed.
 
     `hidden_changes`: results of `find_hidden_changes`.
     """

@@ -82,7 +82,7 @@ _HEAD_MOVES = {
     "branch": "Switched to another branch, at {place}. /redo switches back.",
 }
 _UNCHANGED: Final = (
-    "the conversation is unchanged. /redo reverses this; after your next message, /checkpoints does."
+    "the conversation is unchanged. To reverse this, use /redo or, after your next message, /checkpoints."
 )
 _FILE_MOVES = {
     "hunk": "Reverted one change in {files}. /redo restores it.",
@@ -317,8 +317,8 @@ def _note_crash(draft: Draft) -> None:
 def _on_run_resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> None:
     if payload.clean:
         return
-    calls = format_count(payload.closed_calls, "open tool call was", "open tool calls were")
-    closed = f"{calls} closed." if payload.closed_calls else ""
+    calls = format_count(payload.closed_calls, "unfinished tool call was", "unfinished tool calls were")
+    closed = f"{calls} ended." if payload.closed_calls else ""
     waits = any(
         row.state == "waiting" for row in map(draft.tool_entry, draft.tools.values()) if row is not None
     )
