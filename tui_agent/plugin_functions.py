@@ -228,8 +228,7 @@ def tool(
 
     A parameter `ctx` gets the `ToolContext`. Raise `PluginError` if no effects are declared.
 
-    - `reads`, `writes`: names of the parameters that are paths.
-    - `connects`, `runs`: names of the parameters that are host names, and of those that are commands for bash.
+    - `reads`, `writes`: names of parameters with paths; `connects`: with host names; `runs`: with commands for bash.
     - `internal`: name for the part of the session that the tool changes, e.g. `todos`.
     - `effects`: function that returns the effects. Its parameters are those of the tool, without `ctx`.
     - `target`: function that returns the text shown for a call (default: the value of the first declared parameter).

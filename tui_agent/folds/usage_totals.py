@@ -66,7 +66,7 @@ class UsageTotals:
         return UsageTotals(self.input_tokens, self.output_tokens, self.cached_tokens, total, precision, calls)
 
     def with_totals(self, other: "UsageTotals") -> "UsageTotals":
-        """Return the totals of the model calls of both."""
+        """Return the sums of these totals and the totals `other`."""
         return UsageTotals(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,

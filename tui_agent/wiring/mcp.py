@@ -21,7 +21,7 @@ def configured_servers(base: StartupContext) -> tuple[McpServer, ...]:
 
 
 def server_settings(base: StartupContext, server: McpServer) -> ServerSettings | None:
-    """Return the client's settings for a server, or None if the server is off or faulty."""
+    """Return the settings with which the MCP client connects to a server. None if the server is off or faulty."""
     table = server.table
     if table is None or not table.enabled or server.fault:
         return None

@@ -69,7 +69,7 @@ class JobChanges:
         self.calls: dict[CallId, None] = {}
         """Calls with jobs that may have changed files since the newest checkpoint, oldest first."""
         self._authors: dict[str, CallId] = {}
-        """Maps the files that a job's call changed, and those that a checkpoint attributed to it, to this call."""
+        """Maps a file to the job's call that changed it, or to which a checkpoint attributed the file's change."""
 
     def add_call(self, call_id: CallId, changes: WorkspaceChanges | None) -> None:
         """Add a call that started a job, with the files that the call changed."""

@@ -90,9 +90,7 @@ def check_command(
             name = command.kind.removeprefix("set_").replace("_", " ")
             return Refusal(f"{subject} is running. You can change the {name} afterwards.", _STOP)
         case commands.Compact() | commands.RestoreContext() if state.open_calls:
-            return Refusal(
-                "A call is waiting for your approval.", "Allow or deny it, or say what to do instead."
-            )
+            return Refusal("A call waits for your approval.", "Allow or deny it, or say what to do instead.")
         case commands.Pause() if state.shell is not None:
             return Refusal("Your command is running. It cannot be paused.", _STOP)
         case commands.SubmitPrompt() | commands.Steer() | commands.Queue() if _has_wrong_length(command):

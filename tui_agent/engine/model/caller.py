@@ -52,10 +52,9 @@ UNSENT = RequestId("")
 MIN_MESSAGES_FOR_THREAD = 20
 """From this number of new messages on, tokens are counted in a thread."""
 EXACT_COUNT_TOKENS, EXACT_COUNT_WINDOW_DIVISOR = 16_000, 4
-"""Limits for the exact counting of tokens: a number of tokens, and a divisor of the model's window.
+"""The number of tokens from which a request is counted exactly: 16,000, or a quarter of a smaller window.
 
-From the lower limit on, a request's tokens are counted exactly. The tokens of smaller requests are estimated, because
-loading the tokenizer is slow.
+The tokens of smaller requests are estimated, because loading the tokenizer is slow.
 """
 LEVEL_ORDER: Final[dict[MeterLevel, int]] = {"below": 0, "near": 1, "over": 2, "compaction": 3}
 

@@ -276,7 +276,7 @@ def _share(removed: Iterable[TracedLine], texts: Iterable[str]) -> list[TracedLi
 
 
 class _Piece(NamedTuple):
-    """Lines `a1:a2` of removed lines and `b1:b2` of new texts. `is_equal`: True if they are equal."""
+    """A piece `a1:a2` of the removed lines, and a piece `b1:b2` of the new texts. `is_equal`: True if they are equal."""
 
     a1: int
     a2: int

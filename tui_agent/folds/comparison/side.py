@@ -75,7 +75,8 @@ class Beat:
 def working_ms(events: Sequence[Envelope], start: float | None, running: bool) -> float:
     """Return the working time of the agent during these events, in milliseconds.
 
-    `running`: True if the agent was already running at time `start`.
+    - `start`: time from which the working time is counted, in seconds since the epoch (None: from the first event).
+    - `running`: True if the agent was already running at this time.
     """
     return max((at_ms for _, at_ms in _time_events(events, start, running)), default=0.0)
 
@@ -88,7 +89,7 @@ def list_beats(
 ) -> tuple[Beat, ...]:
     """Return the timeline of a branch, with at most `MAX_BEATS` events.
 
-    - `since`: time before the first event, in seconds since the epoch (None: unknown).
+    - `since`: time from which the working time is counted, in seconds since the epoch (None: from the first event).
     - `running`: True if the agent was already running at this time.
     - `text`: see `Branch.text`.
     """

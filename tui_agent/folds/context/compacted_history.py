@@ -75,11 +75,12 @@ class Layer:
 class RemovedMessages:
     """The messages that compaction removed from the model's history.
 
-    The methods take the current messages of the history and return its new messages.
+    The methods that change the history take its current messages and return its new messages.
 
     - `reduced`: full results of tool calls that were reduced to one line.
     - `pinned`: event numbers of pinned messages.
-    - `user_seqs`: maps the event numbers of the user's own messages to the words typed around a long paste.
+    - `user_seqs`: maps the event number of each message by the user to the words typed around a long paste (empty:
+      nothing long was pasted).
     - `steered_seqs`: event numbers of messages that arrived during a turn.
     - `restored`: maps the event of each restored message to the event that quotes the message.
     - `replies`: the user's newest `NEWEST_USER_MESSAGES` replies.

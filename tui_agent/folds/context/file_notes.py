@@ -55,7 +55,7 @@ def restore_note(
 
     Return None if the model need not be told, e.g. because the conversation was reverted with the files.
 
-    - `move`: the reason of the undo, redo or revert.
+    - `move`: the kind of move, e.g. `undo`.
     - `unrestored`: the files that the previous undo or redo did not restore. The value is True if it was a redo.
     """
     folders = [folder.path for folder in restored.folders if folder.files]

@@ -98,7 +98,7 @@ def _remove_path(paths: tuple[str, ...], path: str) -> tuple[str, ...]:
 def new_delegate(
     ev: Envelope, payload: AgentSpawned, instructed: AgentInstructions, number: int
 ) -> DelegateState:
-    """Return the delegate of the subtask `number`. `instructed`: the parent agent's instructions."""
+    """Return the state of a new delegate for the subtask `number`. `instructed`: the parent agent's instructions."""
     return DelegateState(
         agent=ev.agent,
         name=payload.name,

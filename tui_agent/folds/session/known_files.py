@@ -79,7 +79,7 @@ class _FileKnowledge:
 
 
 def find_event_with_known_files(records: Sequence[Record], seq: int) -> int:
-    """Return the event nearest to `seq` after which a checkpoint has all file changes.
+    """Return the event nearest to `seq` at which the newest checkpoint has all file changes so far.
 
     `records`: all records of the log, of all branches.
     """

@@ -163,7 +163,7 @@ def _artifact_ids(cuts: Sequence[Truncation]) -> str:
 
 
 def mention_name(mention: Mention) -> str:
-    """Return the path of a mentioned file or folder, or the written text of any other mention."""
+    """Return the path of a mentioned file or folder. For any other mention, return the text that the user wrote."""
     is_path = mention.path and mention.kind not in ("missing", "symbol")
     return mention.path if is_path else mention.reference
 

@@ -18,7 +18,7 @@ class Limits:
     file_bytes: int = 5 * MEGABYTE
     """Maximum size of a new file in bytes. Larger files are not saved. A file in an earlier checkpoint has no limit."""
     total_bytes: int = 1_000 * MEGABYTE
-    """Maximum number of bytes to read for the first checkpoint. All later checkpoints can add the same number again."""
+    """Maximum bytes to read for the first checkpoint. All later checkpoints together can add as many bytes again."""
     baseline_bytes: int = 256 * MEGABYTE
     """Maximum total bytes of borrowed objects that are copied into the store."""
     shown_bytes: int = MEGABYTE
