@@ -169,7 +169,7 @@ def test_of_two_of_the_users_with_one_name_the_second_says_where_the_first_is(tm
     first = _put(tmp_path / "a")
     _put(tmp_path / "b")
     faults = [one.fault for one in SkillStore(tmp_path).records]
-    assert faults == ["", f"{first} has the same name pdf, and is used instead"]
+    assert faults == ["", f"{first} is used instead: it has the same name, pdf"]
 
 
 def test_a_description_is_read_without_signs_that_nobody_sees_and_without_a_comment(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def show_config(arguments: argparse.Namespace) -> None:
 
 
 def describe_hidden(count: int) -> str:
-    """Return a remark about the number of settings that have their default value."""
+    """Return a remark about the `count` settings that are not listed because they have their default value."""
     subject = "1 more setting has its" if count == 1 else f"{count} more settings have their"
     return f"{subject} default value. To list {'it' if count == 1 else 'them'}, add --all."
 

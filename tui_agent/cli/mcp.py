@@ -79,9 +79,9 @@ def list_servers(arguments: argparse.Namespace) -> None:
 
 
 def _ask_addresses(base: StartupContext, servers: Sequence[McpServer]) -> Mapping[str, str]:
-    """Connect to each server with an address, and find the servers that require a login.
+    """Connect to each server with an address. Return a message for each server that requires a login.
 
-    Return a message for each of them, by the server's name.
+    The keys of the result are the servers' names.
     """
     known = [server_settings(base, server) for server in servers]
     asked = [settings for settings in known if settings is not None and settings.login is not None]

@@ -90,7 +90,7 @@ def price(amount: float | None) -> str:
 
 
 class NoAnswer(ModelError):
-    """The tested model did not answer."""
+    """Raised if the tested model did not answer."""
 
     def __init__(self, kind: FaultKind, message: str, hint: str, *, is_address_suspect: bool = False) -> None:
         super().__init__(message, hint=hint)
@@ -130,7 +130,7 @@ def check_model(arguments: argparse.Namespace) -> None:
             )
         raise
     duration = time.monotonic() - started
-    figures = f"{clip_line(answer, 80)!r}, {format_tokens(usage.input_tokens)}+{format_tokens(usage.output_tokens)} tokens"
+    figures = f"{clip_line(answer, 80)!r}, {format_tokens(usage.input_tokens)} tokens in, {format_tokens(usage.output_tokens)} out"
     say_result(
         info.model_dump(mode="json") | {"answer": answer, "seconds": duration, "usage": usage.model_dump()},
         f"{info.profile} answers in {format_duration(duration)} ({figures})",

@@ -139,15 +139,16 @@ def spans_in_order(trace: TraceView) -> list[Span]:
 def describe_tokens(span: Span) -> str:
     """Format the tokens of a span.
 
-    For a model request, show input and output. For other spans, show the total output and the largest input.
+    For a model request, show input and output. For other spans, show the output of all requests, and the input of the
+    largest request.
     """
     tokens_in, tokens_out = format_tokens(span.tokens_in or 0), format_tokens(span.tokens_out or 0)
     if span.estimated:
-        return f"about {tokens_in}+{tokens_out} tokens (estimated: the provider reported none)"
+        return f"about {tokens_in} tokens in, {tokens_out} out (estimated: the provider reported none)"
     return (
-        f"{tokens_in}+{tokens_out} tokens"
+        f"{tokens_in} tokens in, {tokens_out} out"
         if span.kind == "model"
-        else f"{tokens_out} tokens out, {tokens_in} in the largest request"
+        else f"{tokens_out} tokens out; the largest request had {tokens_in} tokens"
     )
 
 

@@ -97,7 +97,7 @@ def files_of(project: Project, paths: Paths) -> Iterator[tuple[str, str, str]]:
 def show_decisions(paths: Paths, *, as_json: bool) -> int:
     """Print every folder that has a trust decision.
 
-    In the JSON output, `holds` is False if the files have changed since.
+    In the JSON output, `holds` is False if the folder's files have changed since the decision.
     """
     rows = []
     for folder, decision in sorted(trust.load_decisions(paths).items()):

@@ -1,1 +1,1 @@
-"""Typed configuration: settings merged from several layers, paths of files, and the options of one start."""
+"""Typed configuration: settings merged from several layers, paths of files, and the start options."""

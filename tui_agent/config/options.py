@@ -15,7 +15,7 @@ Client: TypeAlias = Literal["app", "headless", "demo", "eval", "web", "editor", 
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """Options with the same meaning for the app, headless runs and the engine process."""
+    """The start options of the app, a headless run or the engine process."""
 
     cwd: Path
     client: Client = "app"

@@ -91,7 +91,7 @@ class _Coverage:
         return "python" if self.program in ("pytest", "unittest") else self.program
 
     def covers(self, name: str, places: tuple[str, ...]) -> bool:
-        """Return True if the test `name`, which is in one of `places`, is run."""
+        """Return True if the command certainly runs the test `name`. `places`: the files that can contain the test."""
         if self.is_partial or (self.names and not any(text in name for text in self.names)):
             return False
         return all(any(PurePosixPath(place).is_relative_to(path) for path in self.paths) for place in places)

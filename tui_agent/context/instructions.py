@@ -1,4 +1,4 @@
-"""Search for the instruction files of the user, the repository and its subfolders, and their cut to the available room.
+"""Instruction files of the user, the repository and its subfolders: search, reading, and shortening of long files.
 
 Invariant: only regular files of limited size are read, and a link must lead to a file in the workspace. The
 instructions of the outermost folder are cut first.
@@ -360,8 +360,8 @@ def cut_rules(ids: Sequence[str], texts: Sequence[str], room: int) -> list[tuple
 def _allot_room(ids: Sequence[str], sizes: Sequence[int], room: int) -> list[int]:
     """Return the number of characters for each text.
 
-    Short texts stay whole. Of the remaining room, the user's own text and the innermost one get equal shares. The other
-    texts get what is then left, from the inside to the outside.
+    Texts that are shorter than their share stay whole. The user's own text and the innermost text share the remaining
+    room equally. The other texts get the room that these two leave, the inner texts first.
     """
     rooms = [size if size <= MAX_UNCUT_CHARS else 0 for size in sizes]
     room -= sum(rooms)

@@ -99,7 +99,7 @@ def _last_command_words(command: str) -> list[str]:
 
 
 def start_turn(memory: JsonMap, asked: str) -> JsonMap:
-    """Return the blocks of the memory that change when a turn starts."""
+    """Return the blocks of the memory that change when a turn starts. `asked`: the user's message."""
     known = memory.get("task")
     goal = known.get("goal") if isinstance(known, dict) else None
     task: JsonValue = {"goal": goal, "now": _line(asked)} if goal else {"goal": _line(asked)}

@@ -77,9 +77,9 @@ class SkillStore:
             record = skill.record
             if not record.fault and record.name in skills:
                 first = skills[record.name].record
-                fault = f"{first.path} has the same name {record.name}, and is used instead"
+                fault = f"{first.path} is used instead: it has the same name, {record.name}"
                 if first.origin != record.origin:
-                    fault = f"the project also has a skill {record.name}, which is used instead"
+                    fault = f"the project's skill of the same name, {record.name}, is used instead"
                 record = record.model_copy(update={"fault": fault})
             elif not record.fault:
                 skills[record.name] = skill

@@ -65,8 +65,8 @@ class BytePairs:
 
 
 def _copy_text(text: str) -> str:
-    """Return a copy of the text if it has non-ASCII characters; otherwise, return the text itself."""
-    # The encoder would attach a UTF-8 copy to the original string.
+    """Return a text for the encoder that does not make the original string larger."""
+    # To a string that is not ASCII, the encoder attaches a UTF-8 copy, which stays as long as the string.
     return text if text.isascii() else text[:1] + text[1:]
 
 

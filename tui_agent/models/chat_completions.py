@@ -63,7 +63,7 @@ class ChatCompletionsClient(HttpClient):
 def build_body(
     request: ModelRequest, endpoint: Endpoint, memo: chat_messages.MessageCache | None = None
 ) -> JsonMap:
-    """Return the JSON body of one request. The body never contains a reasoning effort."""
+    """Return the JSON body of one request. This client sends no reasoning effort (see `efforts.provider_effort`)."""
     messages = chat_messages.merge_user_turns(chat_messages.messages(request, memo))
     # OpenAI's newer models reject `max_tokens`; many other servers know only this name.
     limit = "max_completion_tokens" if endpoint.host == "api.openai.com" else "max_tokens"

@@ -46,7 +46,7 @@ class MessageCache:
         self._requests = 0
 
     def begin(self) -> None:
-        """Count a new request."""
+        """Count a new request, and drop old entries."""
         self._requests += 1
         if self._requests % CACHE_AGE == 0:
             self._sent, self._older = {}, self._sent
@@ -248,7 +248,8 @@ def has_strict_template(model: str) -> bool:
 def adapt_to_strict_template(messages: Sequence[JsonMap]) -> list[JsonMap]:
     """Return copies of the messages for strict chat templates, such as those of Mistral's models.
 
-    An assistant message separates a tool result from a user message. Call ids have nine letters and digits.
+    In the copies, an assistant message stands between a tool result and a user message, and each call id has exactly
+    nine letters and digits.
     """
     out: list[JsonMap] = []
     for message in messages:

@@ -12,7 +12,7 @@ NEAREST_EFFORTS: Mapping[Effort, Effort] = {"minimal": "low", "xhigh": "high"}
 
 
 def supported_efforts(client: ClientName, model: str, vendor: str) -> tuple[Effort, ...]:
-    """Return the reasoning efforts that a model accepts without conversion.
+    """Return the reasoning efforts that a model accepts as they are. Other efforts are converted before sending.
 
     `vendor`: litellm's name of the provider.
     """

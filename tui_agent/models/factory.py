@@ -258,7 +258,9 @@ class ModelFactory:
 
     def _load_recording(self, name: str) -> RecordedAnswers:
         if self._replay_source is None:
-            raise ConfigError(f"{name} cannot be replayed here.", hint="Choose another model.")
+            raise ConfigError(
+                f"{name}: recorded answers are not available here.", hint="Choose another model."
+            )
         return self._replay_source(name.partition(":")[2])
 
     def _build_info(self, name: str, route: Route, base_url: str, effort: Effort | None) -> ModelInfo:

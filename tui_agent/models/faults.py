@@ -64,7 +64,7 @@ _HINTS: Mapping[FaultKind, str] = {
     "transport": "Check the base URL and the network.",
     "invalid_request": "Check the model's name and its options (tui-agent models check).",
     "refusal": "Rephrase the request, or choose another model.",
-    "empty": "A second request also got no answer: rephrase it, or choose another model.",
+    "empty": "The same request was sent twice: rephrase your message, or choose another model.",
 }
 _QUOTA_HINT = "Check the account's credit with the provider."
 BASE_WAIT_S = 1.0
@@ -136,7 +136,7 @@ def from_status(status: int, body: str, headers: Mapping[str, str], *, now: floa
     short = message if len(message) <= 500 else message[:500] + "…"
     wait_s = retry_after(headers, now)
     if wait_s is not None and wait_s > MAX_WAIT_S:
-        short += f" (the requested wait of {format_elapsed(wait_s)} is too long)"
+        short += f" (it asks for a wait of {format_elapsed(wait_s)}, which is too long)"
     return ModelFault(
         kind=kind,
         message=f"The provider answered {status or 'with an error'}{': ' + short.rstrip('.') if short else ''}.",

@@ -41,7 +41,7 @@ _ARGUMENT_KEYS = ("arguments", "args", "parameters", "input", "action_input")
 _BRACE = re.compile(r"[{}]")
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 MAX_BRACES = 200
-"""Maximum number of braces of a text at which a JSON object is tried. Each attempt can read all the rest of the text."""
+"""Maximum number of opening braces in a text from which a JSON object is parsed. Each attempt can read all the rest of the text."""
 
 _TAGGED = re.compile(r"<(tool_call|function_call)>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _FENCE = "```"

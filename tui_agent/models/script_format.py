@@ -32,7 +32,8 @@ class Expect(FrozenModel):
 
     - `last_user`: words in the user's last message.
     - `system`: words in the system prompt.
-    - `tool_result`, `tool_results`: one result since the last answer, and the number of these results.
+    - `tool_result`: a result that must have arrived since the last answer.
+    - `tool_results`: the number of results since the last answer.
     - `tools`: names of tools that the model must be able to call.
     """
 
@@ -46,7 +47,7 @@ class Expect(FrozenModel):
 class ScriptedCall(FrozenModel):
     """A tool call: `{name: …, arguments: {…}}` or, in short, `{TOOL: {…}}`.
 
-    `raw`: text to send as the arguments.
+    `raw`: text to send instead of `arguments`, for example invalid JSON.
     """
 
     name: str

@@ -65,7 +65,7 @@ class ModelQuery:
 AskModel: TypeAlias = Callable[[ModelQuery], Awaitable[ModelReply]]
 """Function that sends an agent's request to a model and returns the reply.
 
-Raise `ModelError` if retrying does not help.
+The function raises `ModelError` if the last retry fails too.
 """
 
 

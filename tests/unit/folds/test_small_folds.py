@@ -179,7 +179,9 @@ def test_what_a_request_sent_that_was_stopped_is_an_estimate_and_no_part_of_a_su
 
     told_by_us = stopped("cancelled", Usage())
     assert (told_by_us.tokens_in, told_by_us.tokens_out, told_by_us.estimated) == (700, 20, True)
-    assert describe_tokens(told_by_us) == "about 700+20 tokens (estimated: the provider reported none)"
+    assert (
+        describe_tokens(told_by_us) == "about 700 tokens in, 20 out (estimated: the provider reported none)"
+    )
     counted = stopped("cancelled", Usage(input_tokens=690, output_tokens=9))
     assert (counted.tokens_in, counted.tokens_out, counted.estimated) == (690, 9, False)
     assert not stopped("auth", Usage()).estimated

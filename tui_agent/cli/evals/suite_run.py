@@ -277,7 +277,12 @@ def _open_folder(folder: RunFolder, plan: Plan) -> Iterator[None]:
             hint="Wait for that evaluation, or choose another --out.",
         ) from None
     try:
-        wait_for_cells(folder, lambda: warn("Waiting for the cells of the killed run to end …"))
+        wait_for_cells(
+            folder,
+            lambda: warn(
+                "An earlier process of this evaluation was killed. Waiting until the cells that it started have ended …"
+            ),
+        )
         folder.save_plan(plan)
         yield
     finally:

@@ -1,6 +1,6 @@
-"""The tests of `plugins check`.
+"""The tests that `plugins check` makes of a plugin.
 
-They call tools with made-up arguments, draw panes for a sample log, and run the plugin's own tests. The folder of an
+They call its tools with made-up arguments, draw its panes for a sample log, and run its own tests. The folder of an
 MCP server is checked too; the server need not be in the configuration.
 """
 

@@ -58,7 +58,7 @@ SANDBOX: Final = frozenset({"sandbox.leave", "sandbox.open"})
 
 @dataclass(frozen=True, slots=True)
 class JudgedDecision:
-    """A recorded decision about a call. `now`: the decision under other rules."""
+    """A recorded decision about a call, and the decision `now` about the same call under other rules."""
 
     session: str
     record: DecisionRecord
@@ -136,9 +136,9 @@ def was_unanswered(recorded: PermissionDecided) -> bool:
 
 
 def _apply_unruled_decisions(recorded: PermissionDecided, now: Decision) -> Decision:
-    """Adapt the new decision `now` to the recorded decision of a hook or the sandbox.
+    """Return the decision to expect if a hook or the sandbox took part in the recorded decision; otherwise `now`.
 
-    Such a recorded decision can overrule the rules.
+    `now`: the decision under the new rules. A hook or the sandbox can overrule it.
     """
     # A hook is expected to decide as it did before. The sandbox asks the user about every call that the rules allow.
     if recorded.rule_id in SANDBOX or (recorded.rule_id == HOOK and was_asked(recorded)):

@@ -103,7 +103,7 @@ async def interrupt_on_signal(session: LocalSession) -> None:
 def end_if_blocked(loop: asyncio.AbstractEventLoop) -> Callable[[PluginError], NoReturn]:
     """Let Ctrl+C and SIGTERM end the process if `loop` stays blocked for `MAX_BLOCKED_S`.
 
-    Return a function that ends the process immediately.
+    Return a function that prints the error of a plugin and ends the process immediately.
     """
     exit_status = 0
 

@@ -142,7 +142,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
         group,
         "--result TEXT",
-        "replace the result of a tool call (- for standard input); SEQ is an event of the call, or any event while no other call runs",
+        "replace the result of a tool call (- for standard input); --at is an event of this call, or an event during which no other call runs",
         type=_read_text,
     )
     add_option(

@@ -58,8 +58,8 @@ _ACTS = {"write": "restored", "create": "recreated", "remove": "deleted", "mode"
 class RevertResult:
     """The plan of a revert, and the events that recorded its effects.
 
-    `moved`: None if the conversation was not moved.
-    `restored`: None if no file was restored.
+    `moved`: the event that moved the conversation; None if it was not moved.
+    `restored`: the event that restored files; None if no file was restored.
     """
 
     plan: CheckpointPlanned

@@ -1,6 +1,6 @@
 """Slash commands from Markdown files: `commands/NAME.md` of the user or a trusted project, or files of other programs.
 
-Invariant: reading a file runs nothing. The shell reads an argument that is inserted into a command as literal text.
+Invariant: reading a file runs nothing. Arguments are quoted before they are inserted into a shell command.
 """
 
 import re

@@ -39,7 +39,7 @@ class NoteFile(NoteLocation):
 
 
 def notes_folder(config: Config, workspace: Path | None = None) -> Path:
-    """Return the folder of the notes about a project. The folder may not exist.
+    """Return the folder of the notes about a project. The folder need not exist.
 
     `workspace`: a folder of the project. None means the configuration's own project.
     """

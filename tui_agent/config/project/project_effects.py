@@ -46,7 +46,7 @@ _TABLES: Mapping[str, str] = {
 """Maps a key of config.toml to a description of the key's effect, the most important key first."""
 _REFUSED: Mapping[str, str] = {
     "plugin_dirs": f"a project cannot set plugin_dirs, because trust covers only files in {PROJECT_FOLDER}/; put its plugins in {PROJECT_FOLDER}/plugins/",
-    "notes_dir": "a project cannot set notes_dir, because its files are sent to the model without asking",
+    "notes_dir": "a project cannot set notes_dir, because the notes are sent to the model without asking",
     "sandbox": "a project cannot set [sandbox], because it could loosen the limits of its own commands",
     "mcp": "a project cannot set [mcp], because it could change one of your servers; put its servers in .mcp.json",
     "plugins": "a project cannot set [plugins], because it could change what your plugins do",

@@ -92,7 +92,7 @@ class Keys(Mapping[str, str]):
         return {name: value for name, value in values.items() if len(value) >= MIN_SECRET_CHARS}
 
     def collect_redacted(self, more: Iterable[str] = ()) -> dict[str, str]:
-        """Return the secrets of `collect_secrets`, and the tokens of MCP servers' logins."""
+        """Return all secrets to redact: those of `collect_secrets`, and the tokens of MCP servers' logins."""
         logins = collect_login_secrets(self._stored.with_name("mcp_logins"))
         return {**self.collect_secrets(more), **logins}
 

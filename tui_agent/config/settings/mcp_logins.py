@@ -27,7 +27,7 @@ _SECRET_FIELDS = frozenset(
 class LoginFile:
     """The file with one server's login.
 
-    `learn`: called with the secrets of each loaded or saved login.
+    `learn`: called with the secrets of each loaded or saved login, so that the caller can redact them.
     """
 
     folder: Path
@@ -97,7 +97,7 @@ def _load(path: Path) -> Login:
     except ValueError:
         login = None
     if not isinstance(login, dict):
-        raise ConfigError(f"{path} is not a login.", hint="Delete the file, and log in again.")
+        raise ConfigError(f"{path} does not hold a valid login.", hint="Delete the file, and log in again.")
     return login
 
 

@@ -48,7 +48,7 @@ class HookSettings(Table):
     )
     matcher: str = Field(
         "",
-        description="Regular expression for the whole tool name (write_file|edit_file), the source of a session_start, or the trigger of a compaction. The command runs only if it matches; empty: always.",
+        description="Regular expression for the whole tool name (write_file|edit_file), the source of a session_start, or the trigger of a compaction. The command runs only if the expression matches; empty: always.",
     )
     timeout: float = Field(
         DEFAULT_TIME_LIMIT_S, gt=0, le=MAX_TIMEOUT_S, description="Seconds before the command is stopped."
@@ -126,7 +126,7 @@ class ModelProfile(Table):
 
 
 class SecretSettings(Table):
-    """The `[secrets]` table. Logs, panes, exports and reports never contain secrets, whatever is set here."""
+    """The `[secrets]` table: how secrets are sent to the model. It has no effect on logs, panes, exports and reports."""
 
     model_sees: Literal["redacted", "plain"] = Field(
         "redacted",
@@ -320,7 +320,8 @@ class Config(Table):
         default_factory=RedactionSettings, description="Extra secrets and exceptions (docs/redaction.md)."
     )
     hook: tuple[HookSettings, ...] = Field(
-        (), description="Commands that run on events (docs/hooks.md); the hooks of all files run."
+        (),
+        description="Commands that run on events (docs/hooks.md); the hooks of all configuration files run.",
     )
     mcp: dict[str, McpServerTable] = Field(
         default_factory=dict, description="MCP servers by name (docs/mcp.md)."

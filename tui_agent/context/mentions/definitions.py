@@ -81,7 +81,7 @@ class _Definitions:
         self._function = re.compile(_FUNCTION.replace("{name}", re.escape(own_name)), re.MULTILINE)
 
     def add_file(self, path: str, data: bytes) -> None:
-        """Add the definitions in a file. A file in a language without a parser is searched for the name alone."""
+        """Add the definitions in a file. If the parser finds none, add the lines that look like a definition."""
         text = data.decode("utf-8", "replace")
         matches = list(self._pattern.finditer(text))
         if not matches and not self._function.search(text):

@@ -84,7 +84,7 @@ class Sources:
 class _Lookup:
     """A mention that was found, with its full text.
 
-    `within(limit)`: returns the mention, cut to `limit` characters. None if the mention is never cut.
+    `within(limit)`: returns the mention, cut to `limit` characters. `within` is None if the mention is never cut.
     """
 
     mention: Mention
@@ -133,7 +133,7 @@ async def resolve_mentions(
 
 
 def _refer_to_file(mention: Mention) -> Mention:
-    """Replace the text of a symbol by a reference, because the message has its whole file too."""
+    """Replace the text of a symbol by a reference to its file, because the message contains the whole file, too."""
     text = str(mention.text)
     if mention.kind != "symbol" or text.count("<symbol ") > 1:
         return mention
@@ -366,7 +366,7 @@ class _LineRange:
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """A definition of a mentioned symbol, with the lines to send. `last`: its last line, which may not be sent."""
+    """A definition of a mentioned symbol. `first`, `last`: its line numbers. `lines`: the lines that can be sent."""
 
     name: str
     path: str
@@ -434,7 +434,7 @@ async def _read_definitions(
 
 
 def _choose_places(places: Sequence[SymbolLocation]) -> Sequence[SymbolLocation]:
-    """Return at most `SYMBOL_PLACES` places. The longest of each name in a file goes before its overloads."""
+    """Return at most `SYMBOL_PLACES` places. Prefer the longest of several definitions of one name in a file."""
     if len(places) <= SYMBOL_PLACES:
         return places
     longest: dict[tuple[str, str], SymbolLocation] = {}

@@ -48,7 +48,7 @@ def refresh(index_file: IndexFile, root: Path) -> None:
 
 
 def read_messages(root: Path) -> dict[str, bytes]:
-    """Return the messages of the newest commits by hash, in lower case."""
+    """Return the messages of the newest commits, converted to lower case. The keys are the commits' hashes."""
     options = ("--no-merges", f"--max-count={SEARCHED_COMMITS}", f"--format={_MARK}%H{_FIELD}%B")
     output = query_git(root, "log", *options, timeout_s=SEARCH_S)
     records = (output or b"").lower().split(_MARK.encode())[1:]

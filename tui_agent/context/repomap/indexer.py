@@ -98,7 +98,7 @@ def update(
 
 
 def _with_safe_key(entry: Entry) -> Entry:
-    """Return `entry`, with the time `UNSETTLED` if the file was written very recently."""
+    """Return `entry`, with the time `UNSETTLED` if the file was written so recently that it must be checked again."""
     # A whole second suggests a file system that stores no fractions.
     tick = _COARSE_NS if entry.mtime_ns % 1_000_000_000 == 0 else _FINE_NS
     fresh = time.time_ns() - entry.mtime_ns < tick

@@ -197,7 +197,7 @@ def _is_aside(line: str, *, code: bool) -> bool:
 
 
 def _names_platform(text: str, *, alone: bool = True) -> bool:
-    """Return True if most words are numbers or names of platforms."""
+    """Return True if most words are numbers or names of platforms. With `alone`, a single word always counts."""
     tokens = _TOKEN.findall(_BRACKET.sub(" ", text))
     known = sum(_NUMBER.search(token) is not None or token.lower() in _PLATFORM_WORDS for token in tokens)
     return 2 * known > len(tokens) or len(tokens) <= alone

@@ -1,6 +1,7 @@
 """Ranking of files for a question, and of the files related to its best matches.
 
-A file's score combines its words, its best window, word pairs on one line, and past commits.
+A file's score combines the question's words in the file, their concentration in a few lines, pairs of them on one line,
+and past commits that changed the file.
 
 Invariant: the result does not depend on the order of indexing.
 """

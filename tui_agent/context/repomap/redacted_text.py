@@ -80,7 +80,7 @@ class Cleaner:
         return self._redactor.suspects(text.encode("utf-8", "replace"))
 
     def symbols(self, symbols: tuple[Symbol, ...]) -> tuple[Symbol, ...]:
-        """Return the symbols without secrets that became known after the index was built."""
+        """Redact the values of secrets that became known after the index was built."""
         if not self._values or not self._contains_secret(
             [text for symbol in symbols for text in (symbol[0], *symbol[4:])]
         ):

@@ -84,7 +84,7 @@ class RepoMap:
 
     `cache_folder`: folder of the index, outside the repository. `patience`: maximum seconds that a call waits for the
     worker process. `detached`: if True, the worker process continues after this process ends. `languages`: languages
-    added by plugins. They have a separate index file.
+    added by plugins. A map with such languages has an index file of its own.
     """
 
     def __init__(

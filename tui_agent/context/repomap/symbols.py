@@ -148,7 +148,7 @@ def _build_symbols(definitions: list[_Found], data: bytes, cleaner: Cleaner) -> 
 
 
 def _redact_symbols(symbols: list[Symbol], cleaner: Cleaner) -> tuple[Symbol, ...]:
-    """Redact the symbols, then cut them."""
+    """Redact the symbols' names and signatures, then cut them to their maximum lengths."""
     # A secret that was cut in half would not be recognised.
     count = len(symbols)
     texts = [symbol.signature for symbol in symbols] + [symbol.name for symbol in symbols]

@@ -441,7 +441,11 @@ def _file_block(
 
 
 def _fit_files(files: Sequence[_File], full_text: str, first: str, lasts: bool, room: int) -> FittedText:
-    """Return the longest list that fits into `room`: files with counts, files by folder, or only the newest files."""
+    """Return the longest list that fits into `room`: files with counts, files by folder, or only the newest files.
+
+    - `first`: text before a complete list.
+    - `lasts`: True if an artifact with `full_text` exists. The note about left-out files then names it.
+    """
     with_counts = "\n".join(
         f"- {file.name}: {file.counts}" if file.counts else f"- {file.name}" for file in files
     )
