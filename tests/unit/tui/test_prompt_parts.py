@@ -169,6 +169,16 @@ def test_history_walks_and_gives_the_written_text_back() -> None:
     assert history.search("o") == ["two", "one"] and history.search("tw") == ["two"]
 
 
+def test_older_messages_that_are_loaded_twice_or_late_are_there_once() -> None:
+    history = History()
+    history.add("new")
+    assert history.older_message("draft") == "new"
+    for _ in range(2):
+        history.extend(["first", "new", "second"])
+    assert history.entries == ["first", "second", "new"]
+    assert history.older_message("") == "second", "browsing goes on where it was"
+
+
 def test_the_history_file_is_private_and_damage_in_it_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "prompts.jsonl"
     history = History(path)

@@ -112,6 +112,13 @@ class DraftKeeper:
         self._has_warned = False
         """True after a warning about an unsaved draft."""
 
+    async def load_history(self, path: Path) -> None:
+        """Add the messages in the history file to the prompt's history."""
+        history = self._context.editor.history_of_messages
+        async with self._history_lock:
+            history.path = path
+            history.extend(await asyncio.to_thread(history.load))
+
     def take_prompts(self) -> None:
         """Add the user's messages from the log to the prompt's history, and those sent in this app to the history file."""
         session, prompts = self._context.session, self._context.views.prompts

@@ -65,9 +65,7 @@ def configure(host: SessionHost) -> None:
         "/model": [*((name, profile.model) for name, profile in config.models.items()), *choices["/model"]],
     }
     app.prompt.choices = choices
-    history = host.editor.history_of_messages
-    history.path = config.data_dir / "prompts.jsonl"
-    history.extend(history.load())
+    host.worker(host.drafts.load_history(config.data_dir / "prompts.jsonl"), "history")
 
 
 async def watch_themes(host: SessionHost) -> None:

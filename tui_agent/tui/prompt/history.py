@@ -5,7 +5,7 @@ Invariant: messages are written to the file (mode 0600) with secrets redacted, a
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 MAX_MESSAGES = 1000
@@ -45,11 +45,14 @@ class History:
                 continue
             if isinstance(text, str):
                 texts.append(text)
-        return list(dict.fromkeys(reversed(texts)))[::-1]
+        return _newest_of_equals(texts)
 
     def extend(self, texts: Iterable[str]) -> None:
-        """Insert older messages in front of the messages of this session."""
-        self.entries = [*texts, *self.entries][-MAX_MESSAGES:]
+        """Insert older messages in front of the messages of this session. Skip messages that are already there."""
+        count = len(self.entries)
+        self.entries = _newest_of_equals([*texts, *self.entries])[-MAX_MESSAGES:]
+        if self._index is not None:  # the user is browsing: the same message stays shown
+            self._index += len(self.entries) - count
 
     def add(self, text: str) -> None:
         """Add a message as the newest one, and remove an equal older message."""
@@ -113,3 +116,8 @@ class History:
                 if len(matches) == limit:
                     break
         return matches
+
+
+def _newest_of_equals(texts: Sequence[str]) -> list[str]:
+    """Return the texts in the same order, of equal texts only the last."""
+    return list(dict.fromkeys(reversed(texts)))[::-1]
