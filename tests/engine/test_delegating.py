@@ -164,6 +164,14 @@ async def test_what_a_delegate_may_not_have_is_refused_before_it_begins(
         assert bench.of(AgentSpawned) == []
 
 
+async def test_for_a_subtask_only_tools_that_it_can_use_are_suggested(tmp_path: Path) -> None:
+    talks = Talks(Main=[spawn("Child: go", allowed_tools=["spawn_subtaks"]), say("Done.")])
+    async with talking(tmp_path, talks) as bench:
+        await turn(bench)
+        words = str(results(bench)[0].content)
+        assert "There is no tool 'spawn_subtaks'." in words and "spawn_subtask" not in words
+
+
 async def test_a_named_agent_has_its_own_prompt_tools_and_budget(tmp_path: Path) -> None:
     talks = Talks(Main=[spawn("Child: check", agent="verify"), say("Done.")], Child=[say("It holds.")])
     async with talking(tmp_path, talks) as bench:

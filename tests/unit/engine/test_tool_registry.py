@@ -263,6 +263,15 @@ def test_an_unknown_tool_is_answered_with_near_names() -> None:
     assert "The tools are: read_file, grep" in refused({}, "zzzzzz")
 
 
+def test_of_many_tools_only_some_are_named_to_a_model() -> None:
+    tools = ToolRegistry()
+    for number in range(60):
+        spec = ToolSpec(f"tool_{number}", "Reads.", Arguments, "read")
+        tools.add(f"server_{number}", type("Numbered", (ReadTool,), {"spec": spec})())
+    message = tools.unknown_tool_message("zzzzzz").message
+    assert message.endswith("tool_11 and 48 more.") and len(message) < 200
+
+
 def test_no_tool_is_suggested_that_the_request_did_not_offer() -> None:
     class AskingTool(ReadTool):
         spec: ClassVar[ToolSpec] = ToolSpec("ask_user", "Asks.", Arguments, "ask", needs=frozenset({"ask"}))

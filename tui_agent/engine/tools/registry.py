@@ -21,7 +21,10 @@ from tui_agent.protocol.base import AgentId, JsonMap
 from tui_agent.protocol.effects import Effect, McpCallEffect, RunEffect
 from tui_agent.protocol.parts import ToolCallPart
 from tui_agent.protocol.settings import PolicyName
+from tui_agent.protocol.unicode_text import list_first
 
+MAX_NAMED_TOOLS = 12
+"""If the model calls an unknown tool, the message names at most this many tools; the model's request lists all."""
 ArgsT = TypeVar("ArgsT", bound=BaseModel)
 AnyTool: TypeAlias = Tool[BaseModel]
 """A tool with any type of arguments. Call it only with arguments that `ToolRegistry.parse` returned for it."""
@@ -133,7 +136,7 @@ class ToolRegistry:
             return parse_arguments(name, tool.spec.args, json_schema(tool.spec.args), arguments)
 
     def unknown_tool_message(self, name: str, offered: Collection[str] | None = None) -> InvalidArguments:
-        """Return a message that the tool `name` does not exist, with the names of similar tools or of all tools.
+        """Return a message that the tool `name` does not exist, with the names of similar tools, else of some tools.
 
         `offered`: names of the tools that the model can use now. The message names no others (None: all tools).
         """
@@ -142,4 +145,6 @@ class ToolRegistry:
         similar = similar_names(name, [*named, *(self._tools.keys() - listed)])
         if similar:
             return InvalidArguments(f"There is no tool {name!r}. Did you mean {' or '.join(similar)}?")
-        return InvalidArguments(f"There is no tool {name!r}. The tools are: {', '.join(named) or 'none'}.")
+        return InvalidArguments(
+            f"There is no tool {name!r}. The tools are: {list_first(named, MAX_NAMED_TOOLS) or 'none'}."
+        )

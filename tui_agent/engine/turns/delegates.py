@@ -138,7 +138,8 @@ class DelegateRunner:
         requested = tuple(dict.fromkeys(canonical_name(name) for name in task.tools or ()))
         for name in requested:
             if registry.get(name) is None:
-                raise ToolError(registry.unknown_tool_message(name).message)
+                usable = [known for known in registry.names() if self._can_use(known, deeper=deeper)]
+                raise ToolError(registry.unknown_tool_message(name, usable).message)
             if role.tools is not None and name not in role.tools:
                 raise ToolError(
                     f"The agent {role.name} cannot use {name}.",
