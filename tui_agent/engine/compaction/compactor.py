@@ -305,7 +305,7 @@ class Compactor:
                 partial(story_from_record, old_messages, room.story, self._resolve_text)
             )
         summary, smaller = await self._fit_summary(facts, story, room, kept_messages, base)
-        after = min(smaller.needed, smaller.manifest.total_tokens)
+        after = smaller.manifest.total_tokens
         if after >= before:
             return self._give_up("A summary would free no space, so the messages stay in the context.")
         turns = sum(map(recorder.model_messages(self._agent).removed.starts_turn, old_messages))
