@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.engine.harness import HeldTool, call, running, say
-from tui_agent.engine.input.prompt_hooks import queue_from_steering, steering_from_queue
+from tui_agent.engine.input.queued_messages import queue_from_steering, steering_from_queue
 from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import Interrupt, Queue, SendQueued, SubmitPrompt
 from tui_agent.protocol.events.session import CommandRejected

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tests.stubs.examples import example_count
 from tests.stubs.legal_history import check_pairs
-from tui_agent.context.summary.compaction_limits import (
+from tui_agent.context.summary.compaction_selection import (
     chars_of,
     needed_calls,
     newest_readings,

@@ -1,4 +1,4 @@
-"""Lookup of system programs that the app starts itself, and the environment of git.
+"""Lookup of system programs that the app starts itself.
 
 Invariant: a program inside the workspace, or found through a relative entry of `PATH`, is never used.
 """
@@ -19,18 +19,6 @@ def safe_path(workspace: Path, environ: Mapping[str, str]) -> str:
         if Path(folder).is_absolute() and not Path(folder).resolve().is_relative_to(root)
     ]
     return os.pathsep.join(safe)
-
-
-def git_environment(workspace: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return environment variables for read-only git commands. With them, git neither fetches nor prompts."""
-    inherited = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
-    return {
-        **inherited,
-        "PATH": safe_path(workspace, environ),
-        "GIT_ALLOW_PROTOCOL": "none",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-    }
 
 
 def find_program(name: str, workspace: Path, environ: Mapping[str, str]) -> str | None:

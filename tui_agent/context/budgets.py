@@ -3,7 +3,7 @@
 Invariant: no budget shortens user messages, tools or the product's own texts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tui_agent.fast_dataclass import dataclass
@@ -91,3 +91,13 @@ class Room:
         """Return the maximum number of tokens in a section, or None if there is no limit."""
         share = SHARES.get(section)
         return None if share is None or self.tokens is None else round(self.tokens * share)
+
+
+def divide_evenly(needs: Sequence[int], room: int) -> list[int]:
+    """Divide `room` evenly and return one part for each need. No part is larger than its need."""
+    rooms, room = [0] * len(needs), max(0, room)
+    by_need = sorted(range(len(needs)), key=needs.__getitem__)
+    for done, index in enumerate(by_need):
+        rooms[index] = min(needs[index], room // (len(needs) - done))
+        room -= rooms[index]
+    return rooms

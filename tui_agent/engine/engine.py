@@ -25,9 +25,9 @@ from tui_agent.engine.input.command_checks import (
     check_command,
     refuse_failed_move,
 )
-from tui_agent.engine.input.prompt_hooks import (
-    PromptHooks,
-    load_attachments,
+from tui_agent.engine.input.prompt_hooks import PromptHooks
+from tui_agent.engine.input.prompt_images import load_attachments
+from tui_agent.engine.input.queued_messages import (
     prompt_from_queue,
     prompt_from_steering,
     queue_from_steering,

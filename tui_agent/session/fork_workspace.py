@@ -12,8 +12,9 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
+from tui_agent.config.project.git_query import git_environment
 from tui_agent.config.settings.settings import CheckpointSettings
-from tui_agent.config.system_programs import find_program, git_environment
+from tui_agent.config.system_programs import find_program
 from tui_agent.errors import UsageError
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.session.fold import SessionState

@@ -7,7 +7,7 @@ import pytest
 from tests.stubs.fake_session import FakeSession
 from tui_agent.cli.console.exit_codes import turn_exit_status
 from tui_agent.cli.run.command import finish
-from tui_agent.cli.run.headless import result_lines
+from tui_agent.cli.run.part_printer import result_lines
 from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.protocol.base import AgentId, BlobText, CallId, CommandId, Payload, RequestId, RunId
 from tui_agent.protocol.commands import Command, SubmitPrompt

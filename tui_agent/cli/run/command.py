@@ -29,8 +29,8 @@ from tui_agent.cli.console.shared_options import (
     count,
     session_options,
 )
-from tui_agent.cli.run.headless import failure_line, interrupt_on_signal, read_prompt, result_lines
-from tui_agent.cli.run.part_printer import PartStream, Progress
+from tui_agent.cli.run.headless import interrupt_on_signal, read_prompt
+from tui_agent.cli.run.part_printer import PartStream, Progress, failure_line, result_lines
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
 from tui_agent.folds.text.labels import (

@@ -1,4 +1,7 @@
-"""Watch the agent work without account or network: a scripted model, real tools, a temporary workspace."""
+"""Watch the agent work without account or network: a scripted model, real tools, a temporary workspace.
+
+Invariant: after the redo at the end, conversation and files are the same as before the undo.
+"""
 
 import argparse
 import shutil
@@ -13,9 +16,17 @@ from tui_agent.cli.app import open_app, require_terminal
 from tui_agent.cli.console.output import say, say_json_lines, table
 from tui_agent.cli.console.shared_options import add_flag, add_groups, session_options
 from tui_agent.config.options import SessionOptions
-from tui_agent.errors import ConfigError, UsageError
+from tui_agent.errors import ConfigError, TuiAgentError, UsageError
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.folds.session.branches import Branches
+from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.plugin_host.bundled import bundled_folder
+from tui_agent.ports.log import Follower
+from tui_agent.ports.session import Session
+from tui_agent.protocol.commands import Redo, Revert
+from tui_agent.protocol.envelope import known_events
+from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.session.headless_turn import Outcome, submit_and_wait
 
 EXAMPLES = """\
 examples:
@@ -146,3 +157,31 @@ def make_workspace(demo: Demo, folder: Path | None) -> Path:
     if folder is not None:
         say(f"The demo's workspace is {target}.", file=sys.stderr)
     return target
+
+
+async def undo_and_redo(session: Session, outcome: Outcome) -> None:
+    """Undo and redo the turn that has just ended. Do nothing if the turn is unfinished or changed no file."""
+    if outcome.reason != "finished":
+        return
+    follower = session.follow()
+    try:
+        before = await _seq_before_turn(follower)
+        if before is not None:
+            await submit_and_wait(session, follower, Revert(to_seq=before))
+            await submit_and_wait(session, follower, Redo())
+    finally:
+        follower.close()
+
+
+async def _seq_before_turn(follower: Follower) -> int | None:
+    """Wait until the turn ends, and return the number of the event before the turn. Return None if no file changed."""
+    branches, files, ended = Branches(), FilesChanged(), False
+    while not ended:
+        batch = await follower.next_batch()
+        if not batch:
+            raise TuiAgentError("The session ended before the demo finished.")
+        for record in known_events(batch):
+            branches.apply(record)
+            files.apply(record)
+            ended = ended or isinstance(record.payload, TurnFinished)
+    return branches.view().undo_to if files.view().turn_files else None

@@ -1,7 +1,6 @@
-"""Prompt, signals and result lines of a turn that runs without the app, and the undo and redo at the end of a demo.
+"""Input of a turn that runs without the app: its prompt, and the signals that stop it.
 
-Invariant: with a prompt as argument, the run waits at most `STDIN_WAIT_S` for text on standard input. After a demo's
-redo, conversation and files are the same as before its undo.
+Invariant: with a prompt as argument, the run waits at most `STDIN_WAIT_S` for text on standard input.
 """
 
 import asyncio
@@ -18,15 +17,9 @@ import anyio
 
 from tui_agent.cli.console.exit_codes import Exit
 from tui_agent.cli.console.output import warn
-from tui_agent.errors import PluginError, TuiAgentError, UsageError
-from tui_agent.folds.session.branches import Branches
-from tui_agent.folds.session.changed_files import FilesChanged
-from tui_agent.ports.log import Follower
-from tui_agent.ports.session import STOP_SIGNAL, Session
-from tui_agent.protocol.commands import Interrupt, Redo, Revert
-from tui_agent.protocol.envelope import known_events
-from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.session.headless_turn import Outcome, submit_and_wait
+from tui_agent.errors import PluginError, UsageError
+from tui_agent.ports.session import STOP_SIGNAL
+from tui_agent.protocol.commands import Interrupt
 from tui_agent.session.local import LocalSession
 from tui_agent.units import format_time_limit
 
@@ -135,41 +128,3 @@ def end_if_blocked(loop: asyncio.AbstractEventLoop) -> Callable[[PluginError], N
     for signal_number in STOP_SIGNALS:
         signal.signal(signal_number, start)
     return end_with_error
-
-
-def result_lines(outcome: Outcome) -> str:
-    """Return the lines that follow the answer: the status, the run's id and the session's id."""
-    return f"status: {outcome.status}\nrun_id: {outcome.run_id}\nsession: {outcome.session}"
-
-
-def failure_line(outcome: Outcome) -> str:
-    """Return one line with the reason why the turn did not finish."""
-    return " ".join(outcome.detail.split()) or f"The turn ended: {outcome.reason}."
-
-
-async def undo_and_redo(session: Session, outcome: Outcome) -> None:
-    """Undo and redo the turn that has just ended. Do nothing if the turn is unfinished or changed no file."""
-    if outcome.reason != "finished":
-        return
-    follower = session.follow()
-    try:
-        before = await _seq_before_turn(follower)
-        if before is not None:
-            await submit_and_wait(session, follower, Revert(to_seq=before))
-            await submit_and_wait(session, follower, Redo())
-    finally:
-        follower.close()
-
-
-async def _seq_before_turn(follower: Follower) -> int | None:
-    """Wait until the turn ends, and return the number of the event before the turn. Return None if no file changed."""
-    branches, files, ended = Branches(), FilesChanged(), False
-    while not ended:
-        batch = await follower.next_batch()
-        if not batch:
-            raise TuiAgentError("The session ended before the demo finished.")
-        for record in known_events(batch):
-            branches.apply(record)
-            files.apply(record)
-            ended = ended or isinstance(record.payload, TurnFinished)
-    return branches.view().undo_to if files.view().turn_files else None

@@ -1,4 +1,4 @@
-"""Printing of a session's parts (messages, answers, tool calls and results), one line per part."""
+"""Printing of a session's parts (messages, answers, tool calls and results), one line per part, and the last lines."""
 
 import dataclasses
 from typing import TextIO
@@ -6,6 +6,7 @@ from typing import TextIO
 from tui_agent.cli.console.output import dim, escape_control, say_json, shorten, terminal_width
 from tui_agent.folds.trace.parts import PartRow, Parts
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.session.headless_turn import Outcome
 from tui_agent.units import format_time
 
 
@@ -76,3 +77,13 @@ def print_part(row: PartRow, out: TextIO | None = None, *, as_json: bool) -> Non
         file=out,
         flush=True,
     )
+
+
+def result_lines(outcome: Outcome) -> str:
+    """Return the lines that follow the answer: the status, the run's id and the session's id."""
+    return f"status: {outcome.status}\nrun_id: {outcome.run_id}\nsession: {outcome.session}"
+
+
+def failure_line(outcome: Outcome) -> str:
+    """Return one line with the reason why the turn did not finish."""
+    return " ".join(outcome.detail.split()) or f"The turn ended: {outcome.reason}."

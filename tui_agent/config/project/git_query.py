@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tui_agent.config.project.generated_folders import GeneratedFolders
 from tui_agent.config.project.repository import Repository, find_repository, read_small_text
-from tui_agent.config.system_programs import find_program, git_environment
+from tui_agent.config.system_programs import find_program, safe_path
 
 TIMEOUT_S = 10.0
 ATTRIBUTES = "* -filter -ident -working-tree-encoding !diff !merge\n"
@@ -111,4 +111,16 @@ def _environment(folder: Path, repository: Repository, root: Path) -> Mapping[st
         "GIT_INDEX_FILE": str(repository.git_folder / "index"),
         "GIT_OBJECT_DIRECTORY": str(repository.common_folder / "objects"),
         "GIT_NO_REPLACE_OBJECTS": "1",
+    }
+
+
+def git_environment(workspace: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return environment variables for read-only git commands. With them, git neither fetches nor prompts."""
+    inherited = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
+    return {
+        **inherited,
+        "PATH": safe_path(workspace, environ),
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_TERMINAL_PROMPT": "0",
     }

@@ -10,8 +10,8 @@ from typing import Final
 import anyio
 from anyio import to_thread
 
+from tui_agent.context.budgets import divide_evenly
 from tui_agent.context.mentions.definitions import end_of, search_definitions
-from tui_agent.context.priorities import divide_evenly
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.text.mention_parser import (

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from tui_agent.context.repomap.map_results import Symbol
 from tui_agent.context.repomap.question_words import Pair
 from tui_agent.context.repomap.symbol_names import qualified_name
-from tui_agent.context.repomap.texts import Text
+from tui_agent.context.repomap.text_cache import Text
 from tui_agent.folds.text.word_forms import split_name
 
 WINDOW_LINES = 60

@@ -36,7 +36,7 @@ from tui_agent.context.repomap.ranking import FileScore, add_related, find_relat
 from tui_agent.context.repomap.redacted_text import Cleaner
 from tui_agent.context.repomap.rendering import detailed_files, render_map, room_of, symbols_at, tokens_of
 from tui_agent.context.repomap.symbols import symbols_of
-from tui_agent.context.repomap.texts import Text, TextCache, read
+from tui_agent.context.repomap.text_cache import Text, TextCache, read
 from tui_agent.errors import EnvironmentFault
 
 T = TypeVar("T")

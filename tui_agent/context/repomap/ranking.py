@@ -22,7 +22,7 @@ from tui_agent.context.repomap.named_files import NamedFile
 from tui_agent.context.repomap.open_index import Snapshot
 from tui_agent.context.repomap.path_kinds import is_entry, is_unnamed_vendored, kind_of, weight_of
 from tui_agent.context.repomap.question_words import Query
-from tui_agent.context.repomap.texts import Text
+from tui_agent.context.repomap.text_cache import Text
 
 MATCHES = 1_000
 LOOKED_INTO = 50

@@ -16,7 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from tui_agent.context.repomap import commit_search, indexer, worker
+from tui_agent.context.repomap import commit_search, index_worker, indexer
+from tui_agent.context.repomap.definition_search import Definition, find_named_symbols, search_symbols
 from tui_agent.context.repomap.file_list import Entry, FileList
 from tui_agent.context.repomap.file_scan import FileScanner
 from tui_agent.context.repomap.index_db import index_path
@@ -27,9 +28,8 @@ from tui_agent.context.repomap.map_results import MapView, Symbol
 from tui_agent.context.repomap.open_index import BROKEN_INDEX_ERRORS, OpenIndex, Snapshot
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.redacted_text import Cleaner
-from tui_agent.context.repomap.symbol_names import Definition, find_named_symbols, search_symbols
 from tui_agent.context.repomap.symbols import symbols_of
-from tui_agent.context.repomap.texts import TextCache, read
+from tui_agent.context.repomap.text_cache import TextCache, read
 from tui_agent.errors import EnvironmentFault, os_errors_as
 from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage
@@ -256,7 +256,7 @@ class RepoMap:
             self._index.drop()
             self._scanner.close()
             if self._worker is not None:
-                worker.end(self._worker, detached=self._detached)
+                index_worker.end(self._worker, detached=self._detached)
                 self._worker = None
 
     @property
@@ -371,21 +371,21 @@ class RepoMap:
         return changed, [path for path in known if path not in present]
 
     def _start_worker(self, changed: list[Entry], gone: list[str]) -> None:
-        if worker.is_building(self.index):
+        if index_worker.is_building(self.index):
             return
         if self._worker is not None:
             # The earlier worker has ended: no process holds the lock. Waiting for it frees its process id.
-            worker.end(self._worker, detached=False)
+            index_worker.end(self._worker, detached=False)
         with suppress(OSError):
-            build = worker.Build(
+            build = index_worker.Build(
                 self.index, self.key, self.root, self._languages.added, self._cleaner.options
             )
-            self._worker = worker.start(build, changed, gone, detached=self._detached)
+            self._worker = index_worker.start(build, changed, gone, detached=self._detached)
 
     def _is_building(self) -> bool:
         if self._worker is not None and self._worker.poll() is None:
             return True
-        return worker.is_building(self.index)
+        return index_worker.is_building(self.index)
 
     def _index_files(self, changed: list[Entry], gone: list[str]) -> bool:
         index_file = self._index.open()

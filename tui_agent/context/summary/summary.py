@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, Literal
 
-from tui_agent.context.priorities import FittedText, SummaryBlock, fit_blocks
-from tui_agent.context.summary.compaction_limits import chars_of
+from tui_agent.context.summary.compaction_selection import chars_of
+from tui_agent.context.summary.summary_blocks import FittedText, SummaryBlock, fit_blocks
 from tui_agent.context.summary.summary_facts import (
     LEFT_OUT_PREFIX,
     Facts,

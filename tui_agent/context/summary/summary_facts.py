@@ -9,8 +9,8 @@ from functools import partial
 from itertools import accumulate
 from typing import Final
 
-from tui_agent.context.priorities import Excerpt, FittedText, SummaryBlock
-from tui_agent.context.summary.compaction_limits import MAX_OPEN_FILES, READS, TESTS, path_of
+from tui_agent.context.summary.compaction_selection import MAX_OPEN_FILES, READS, TESTS, path_of
+from tui_agent.context.summary.summary_blocks import Excerpt, FittedText, SummaryBlock
 from tui_agent.context.truncation import artifact_id, head_and_tail
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.compacted_history import (

@@ -12,7 +12,7 @@ from anyio import to_thread
 
 from tui_agent.context.assembly import PackedRequest
 from tui_agent.context.instructions import RULES_LABEL
-from tui_agent.context.summary.compaction_limits import chars_of, summary_cut
+from tui_agent.context.summary.compaction_selection import chars_of, summary_cut
 from tui_agent.context.summary.room import (
     FULL,
     MIN_CHARS,

@@ -6,7 +6,7 @@ Invariant: each output is replaced by one line with the id of the artifact with 
 from collections.abc import Sequence
 from typing import Final
 
-from tui_agent.context.summary.compaction_limits import (
+from tui_agent.context.summary.compaction_selection import (
     chars_of,
     needed_calls,
     newest_readings,

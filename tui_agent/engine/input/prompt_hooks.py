@@ -1,10 +1,9 @@
-"""Hooks for prompts, session starts and session ends, and the mentions and images in a prompt.
+"""Hooks for prompts, session starts and session ends, and the mentions in a prompt.
 
 Invariant: a prompt starts a turn only after the hooks for the prompt have ended.
 """
 
-from collections.abc import Collection, Sequence
-from pathlib import Path
+from collections.abc import Collection
 from typing import Final, TypeVar
 
 import anyio
@@ -13,18 +12,14 @@ from tui_agent.context.mentions.mentions import Sources, may_mention, resolve_me
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.hooks import Hooks, HookVerdict
 from tui_agent.engine.tools.tool_access import denial_reason, resource_denial_reason
-from tui_agent.errors import ConfigError, ToolError, os_errors_as
+from tui_agent.errors import ToolError
 from tui_agent.folds.session.state_view import PROMPT_HOOKS_REASON
 from tui_agent.folds.text.mention_parser import MAX_ALL_MENTIONS_CHARS
-from tui_agent.ports.log import Blobs
 from tui_agent.ports.tool import ResourceContent
-from tui_agent.protocol.base import LongText, RequestId
-from tui_agent.protocol.commands import Attachment
+from tui_agent.protocol.base import LongText
 from tui_agent.protocol.events.hook import REFUSED_MESSAGE
 from tui_agent.protocol.events.session import CommandRejected
-from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued, UserSteered
-from tui_agent.protocol.parts import ImageContent
-from tui_agent.units import format_bytes
+from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
 
 MessageT = TypeVar("MessageT", UserMessageReceived, UserSteered)
 CHARS_PER_TOKEN = 4
@@ -37,8 +32,6 @@ END_HOOKS_TIMEOUT_S: Final = 10.0
 ABANDONED_HOOKS_TIMEOUT_S: Final = 2.0
 """Time limit for the session's end hooks after the client has disconnected, in seconds."""
 _KEPT: Final = "Your message is in the prompt's history."
-MAX_ATTACHMENT_BYTES = 20_000_000
-ATTACHMENT_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
 class PromptHooks:
@@ -149,73 +142,3 @@ class PromptHooks:
             )
         why = f": {hook_verdict.reason.rstrip('.')}." if hook_verdict.reason else "."
         return CommandRejected(command=command, reason=f"{REFUSED_MESSAGE}{why}", hint=hint)
-
-
-def prompt_from_queue(queued: UserQueued) -> UserMessageReceived:
-    """Return the event that sends a queued message."""
-    return UserMessageReceived(
-        text=queued.text,
-        attachments=queued.attachments,
-        source="queue",
-        queue_id=queued.queue_id,
-        command=queued.command,
-        own_words=queued.own_words,
-        typed_mentions=queued.typed_mentions,
-    )
-
-
-def steering_from_queue(queued: UserQueued) -> UserSteered:
-    """Return the event that adds a queued message to the running turn."""
-    return UserSteered(
-        text=queued.text,
-        attachments=queued.attachments,
-        command=queued.command,
-        own_words=queued.own_words,
-        typed_mentions=queued.typed_mentions,
-    )
-
-
-def queue_from_steering(message: UserSteered, queue_id: RequestId) -> UserQueued:
-    """Return the event that queues a steering message."""
-    return UserQueued(
-        queue_id=queue_id,
-        text=message.text,
-        attachments=message.attachments,
-        command=message.command,
-        own_words=message.own_words,
-        typed_mentions=message.typed_mentions,
-    )
-
-
-def prompt_from_steering(message: UserSteered) -> UserMessageReceived:
-    """Convert a message that was meant for a running turn to a prompt for a new turn."""
-    return UserMessageReceived(
-        text=message.text,
-        attachments=message.attachments,
-        mentions=message.mentions,
-        command=message.command,
-        own_words=message.own_words,
-        typed_mentions=message.typed_mentions,
-    )
-
-
-def load_attachments(blobs: Blobs, attachments: Sequence[Attachment]) -> tuple[ImageContent, ...]:
-    """Read and store images. Raise `ConfigError` if an image cannot be read or has an unsupported type."""
-    return tuple(_store_image(blobs, attachment) for attachment in attachments)
-
-
-def _store_image(blobs: Blobs, attachment: Attachment) -> ImageContent:
-    path = Path(attachment.path)
-    if attachment.media_type not in ATTACHMENT_TYPES:
-        raise ConfigError(
-            f"{path.name} is {attachment.media_type}.", hint="Models accept PNG, JPEG, GIF and WebP."
-        )
-    with os_errors_as(ConfigError, f"{path} cannot be read"):
-        if not path.is_file() or path.stat().st_size > MAX_ATTACHMENT_BYTES:
-            raise ConfigError(
-                f"{path} is not a file, or is larger than {format_bytes(MAX_ATTACHMENT_BYTES)}."
-            )
-        data = path.read_bytes()
-    return ImageContent(
-        media_type=attachment.media_type, blob_sha256=blobs.put_bytes(data), size=len(data), name=path.name
-    )

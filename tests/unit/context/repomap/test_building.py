@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context.repomap import graph, indexer, worker
+from tui_agent.context.repomap import graph, index_worker, indexer
 from tui_agent.context.repomap.file_list import Entry, list_files
 from tui_agent.context.repomap.index_db import open_index
 from tui_agent.context.repomap.open_index import Snapshot
@@ -52,12 +52,12 @@ def test_two_processes_make_of_many_files_the_index_that_one_makes(tmp_path: Pat
     root.mkdir()
     line = "a line of prose about one thing and another, number {n}\n"
     for n in range(12):
-        (root / f"part{n}.txt").write_text(line.format(n=n) * (worker.SPLIT_BYTES // 11 // len(line)))
+        (root / f"part{n}.txt").write_text(line.format(n=n) * (index_worker.SPLIT_BYTES // 11 // len(line)))
     (root / USER).write_text("def used(): ...\n")
     entries = list(list_files(root, show_all).entries)
-    child = worker.start(worker.Build(index, "key", root), entries, [], detached=False)
+    child = index_worker.start(index_worker.Build(index, "key", root), entries, [], detached=False)
     child.wait(60)
-    worker.end(child, detached=False)
+    index_worker.end(child, detached=False)
     assert not list(tmp_path.glob("index.now*"))
     kept = open_index(index, "key")
     assert sorted(kept.files()) == [entry.path for entry in entries]
@@ -69,16 +69,16 @@ def test_two_processes_make_of_many_files_the_index_that_one_makes(tmp_path: Pat
 def test_the_index_counts_as_being_built_as_soon_as_its_process_starts(tmp_path: Path) -> None:
     root, index = tmp_path / "repo", tmp_path / "index"
     root.mkdir()
-    build = worker.Build(index, "key", root)
-    child = worker.start(build, [], [], detached=False)
+    build = index_worker.Build(index, "key", root)
+    child = index_worker.start(build, [], [], detached=False)
     os.kill(child.pid, signal.SIGSTOP)  # as slow as on a busy machine
-    assert worker.is_building(index)
+    assert index_worker.is_building(index)
     with pytest.raises(BlockingIOError):
-        worker.start(build, [], [], detached=False)
+        index_worker.start(build, [], [], detached=False)
     os.kill(child.pid, signal.SIGCONT)
     child.wait(60)
-    assert not worker.is_building(index)
-    worker.end(child, detached=False)
+    assert not index_worker.is_building(index)
+    index_worker.end(child, detached=False)
 
 
 @pytest.mark.slow_variants
@@ -93,13 +93,13 @@ def test_a_file_may_wait_for_the_processor_but_not_keep_it(
     open_index(index, "key").close()
     program = f"""
 import time
-from tui_agent.context.repomap import indexer, worker
-find, worker.FILE_S = indexer.index_entry, 0.4
+from tui_agent.context.repomap import indexer, index_worker
+find, index_worker.FILE_S = indexer.index_entry, 0.4
 def slow(*given, **named):
     {slow}
     return find(*given, **named)
 indexer.index_entry = slow
-worker.main()
+index_worker.main()
 """
     job: dict[str, object] = {
         "index": str(index),
@@ -125,8 +125,8 @@ def test_a_second_process_that_dies_costs_no_more_than_what_it_had_begun(tmp_pat
     program = f"""
 import os, signal, time
 from pathlib import Path
-from tui_agent.context.repomap import indexer, worker
-worker.SPLIT_BYTES = worker.MAX_CHUNK_BYTES = 1
+from tui_agent.context.repomap import indexer, index_worker
+index_worker.SPLIT_BYTES = index_worker.MAX_CHUNK_BYTES = 1
 find, first = indexer.index_entry, os.getpid()
 def fatal(*given, **named):
     if os.getpid() != first:
@@ -135,14 +135,14 @@ def fatal(*given, **named):
         time.sleep(0.01)
     return find(*given, **named)
 indexer.index_entry = fatal
-worker.main()
+index_worker.main()
 """
     job = {"index": str(index), "key": "key", "root": str(tmp_path / "repo"), "languages": [], "gone": []}
     given = json.dumps(
         {**job, "redaction": RedactionOptions().to_json(), "detached": True, "entries": entries}
     ).encode()
     subprocess.run([sys.executable, "-c", program], input=given, check=True, timeout=60)
-    (begun,) = worker.crashed_files(index)
+    (begun,) = index_worker.crashed_files(index)
     kept = open_index(index, "key")
     assert {*kept.files(), begun} == {entry.path for entry in entries} and begun not in kept.files()
     assert kept.meta("graph") == "ready"
@@ -151,12 +151,12 @@ worker.main()
 
 def test_the_last_pieces_of_work_are_the_smallest_so_that_two_processes_end_together() -> None:
     entries = [Entry(f"f{number}", 50_000, 0, 0) for number in range(400)]
-    chunks = worker._split_chunks(entries)
+    chunks = index_worker._split_chunks(entries)
     assert [entry for chunk in chunks for entry in chunk] == entries
     sizes = [sum(entry.size for entry in chunk) for chunk in chunks]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[-1] <= sizes[0] // 4
-    assert len(worker._split_chunks(entries[:50])) == 2
+    assert len(index_worker._split_chunks(entries[:50])) == 2
 
 
 def test_a_graph_computed_while_a_file_changed_is_not_stored(
@@ -218,7 +218,7 @@ def test_a_worker_that_ends_before_it_writes_the_graph_leaves_it_outdated(tmp_pa
     kept = open_index(index, "key")
     indexer.update(kept, str(tmp_path), [Entry("gone.py", 0, 0, 0)])
     graph.write_graph(kept)
-    child = worker.start(worker.Build(index, "key", tmp_path), [], ["gone.py"], detached=False)
+    child = index_worker.start(index_worker.Build(index, "key", tmp_path), [], ["gone.py"], detached=False)
     child.communicate(timeout=60)  # the worker finds its input closed
     assert not kept.files()
     assert kept.meta("graph") == ""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context.repomap import repository_map, worker
+from tui_agent.context.repomap import index_worker, repository_map
 from tui_agent.context.repomap.commit_search import BEST
 from tui_agent.context.repomap.file_list import list_files
 from tui_agent.context.repomap.index_db import index_path, remove
@@ -281,7 +281,7 @@ def test_a_file_at_which_a_worker_died_keeps_its_words(root: Path, repo_map: Map
     view = repo_map(root).map("apply_coupon", refresh=True)
     assert "shop/coupon.py" in paths(view)
     assert "def apply_coupon" not in view.text
-    assert worker.crashed_files(index) == frozenset()
+    assert index_worker.crashed_files(index) == frozenset()
 
 
 @pytest.mark.slow

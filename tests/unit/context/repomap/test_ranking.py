@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.context.repomap import graph, indexer
+from tui_agent.context.repomap.definition_search import MAX_FILES, Definition, search_symbols
 from tui_agent.context.repomap.file_list import list_files
 from tui_agent.context.repomap.index_db import IndexFile, open_index
 from tui_agent.context.repomap.map_query import Ask, rank_with_index
@@ -14,8 +15,7 @@ from tui_agent.context.repomap.path_kinds import kind_of
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.ranking import FileScore, expression, score_by_commits, values_of
 from tui_agent.context.repomap.repository_map import show_all
-from tui_agent.context.repomap.symbol_names import MAX_FILES, Definition, search_symbols
-from tui_agent.context.repomap.texts import TextCache
+from tui_agent.context.repomap.text_cache import TextCache
 from tui_agent.folds.text.word_forms import split_text
 
 Files = dict[str, str]

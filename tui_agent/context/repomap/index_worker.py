@@ -103,7 +103,7 @@ def start(
         # The worker inherits the lock, and so holds it for as long as it lives, even after this process has ended.
         child = subprocess.Popen(
             # -P: a module in the current folder must not replace one of Python's.
-            [sys.executable, "-P", "-m", "tui_agent.context.repomap.worker"],
+            [sys.executable, "-P", "-m", "tui_agent.context.repomap.index_worker"],
             cwd=build.file.parent,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,

@@ -100,13 +100,3 @@ def _guaranteed_sizes(blocks: Sequence[SummaryBlock], room: int) -> list[int]:
 def _sums_after(sizes: Sequence[int]) -> list[int]:
     total = sum(sizes)
     return [total - so_far for so_far in accumulate(sizes)]
-
-
-def divide_evenly(needs: Sequence[int], room: int) -> list[int]:
-    """Divide `room` evenly and return one part for each need. No part is larger than its need."""
-    rooms, room = [0] * len(needs), max(0, room)
-    by_need = sorted(range(len(needs)), key=needs.__getitem__)
-    for done, index in enumerate(by_need):
-        rooms[index] = min(needs[index], room // (len(needs) - done))
-        room -= rooms[index]
-    return rooms
