@@ -12,7 +12,7 @@ from tui_agent.config.system_programs import find_program, safe_path
 from tui_agent.context.repomap.index_db import open_index
 from tui_agent.context.repomap.repository_map import RepoMap
 from tui_agent.session.fork_workspace import add_worktree, filter_overrides
-from tui_agent.tui.controller.startup import folder_facts
+from tui_agent.tui.controller.start_page import folder_facts
 from tui_agent.tui.prompt.completion_files import list_files
 from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 

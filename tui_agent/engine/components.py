@@ -11,7 +11,7 @@ from tui_agent.context.token_counter import Tokens
 from tui_agent.engine.recorder import EventListener, Recorder
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.models.faults import MAX_RETRIES
+from tui_agent.models.retry_waits import MAX_RETRIES
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.checkpoint import Checkpoints
 from tui_agent.ports.clock import Clock, Ids

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from tui_agent.config.settings.providers import ClientName
 from tui_agent.errors import ConfigError
-from tui_agent.models import pricing
+from tui_agent.models import model_facts
 from tui_agent.protocol.settings import EFFORTS, Effort
 
 NEAREST_EFFORTS: Mapping[Effort, Effort] = {"minimal": "low", "xhigh": "high"}
@@ -18,14 +18,14 @@ def supported_efforts(client: ClientName, model: str, vendor: str) -> tuple[Effo
     """
     if client == "openai-responses":
         return tuple(effort for effort in EFFORTS if effort != "minimal")
-    known = pricing.facts(model, vendor)
+    known = model_facts.facts(model, vendor)
     if client != "litellm" or (known.known and not known.reasoning):
         return ()
     return tuple(
         effort
         for effort in EFFORTS
         if effort not in NEAREST_EFFORTS
-        or pricing.supports(model, vendor, f"{effort}_reasoning_effort") is True
+        or model_facts.supports(model, vendor, f"{effort}_reasoning_effort") is True
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tui_agent.config.settings.providers import BUILT_IN_PROFILES, CLIENTS, PROVIDERS
 from tui_agent.config.settings.settings import ModelProfile
 from tui_agent.errors import ConfigError
-from tui_agent.models import chat_messages, pricing
+from tui_agent.models import chat_messages, model_facts
 from tui_agent.models.chaos import ChaosClient
 from tui_agent.models.efforts import provider_effort, supported_efforts
 from tui_agent.models.endpoint import Endpoint
@@ -190,7 +190,7 @@ class ModelFactory:
             for vendor in PROVIDERS.values()
             if any(self._environ.get(key) for key in vendor.key_variables)
             for model in vendor.suggested_models
-            if pricing.facts(model, vendor.map_name).known
+            if model_facts.facts(model, vendor.map_name).known
         ]
 
     def demos(self) -> list[str]:
@@ -267,7 +267,7 @@ class ModelFactory:
         profile, vendor = route.profile, route.vendor
         map_name = vendor.map_name if vendor else ""
         bare = profile.model.removeprefix(f"{vendor.name}/") if vendor else profile.model
-        known = pricing.facts(bare, map_name)
+        known = model_facts.facts(bare, map_name)
         efforts = supported_efforts(route.client, bare, map_name)
         window = profile.context_window or known.window
         return ModelInfo(

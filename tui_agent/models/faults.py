@@ -1,21 +1,19 @@
-"""Conversion of a provider's errors to typed faults, and the wait before the next request.
+"""Conversion of a provider's errors to typed faults.
 
-Invariant: our messages never contain a key. A wait is bounded, and never shorter than the provider asked for.
+Invariant: our messages never contain a key.
 """
 
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from email.utils import parsedate_to_datetime
 from functools import cache
 
+from tui_agent.models.retry_waits import MAX_WAIT_S, retry_after
 from tui_agent.ports.model import ModelFault
 from tui_agent.protocol.events.model import FaultKind
 from tui_agent.units import format_elapsed
 
-MAX_WAIT_S = 60.0
-"""Maximum wait before a request is sent again, in seconds."""
 TRANSIENT: frozenset[FaultKind] = frozenset(
     ("rate_limit", "overloaded", "server_error", "transport", "timeout", "cut", "empty")
 )
@@ -67,10 +65,6 @@ _HINTS: Mapping[FaultKind, str] = {
     "empty": "The same request was sent twice: rephrase your message, or choose another model.",
 }
 _QUOTA_HINT = "Check the account's credit with the provider."
-BASE_WAIT_S = 1.0
-WAIT_SPREAD = 0.25
-MAX_RETRIES = 4
-"""Maximum number of retries of a failed request."""
 
 
 @cache
@@ -198,21 +192,6 @@ def is_unknown_model(fault: ModelFault) -> bool:
     return is_refused and bool(_UNKNOWN_MODEL.search(fault.message))
 
 
-def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return how many seconds the provider asks to wait, or None."""
-    exact = _parse_number(headers.get("retry-after-ms"))
-    if exact is not None:
-        return exact / 1000
-    header = headers.get("retry-after")
-    seconds = _parse_number(header)
-    if seconds is not None or not header:
-        return seconds
-    try:
-        return max(0.0, parsedate_to_datetime(header).timestamp() - now)
-    except (ValueError, TypeError, OverflowError):
-        return None
-
-
 def error_message(body: str) -> str:
     """Return the message of an error body: `error.message`, `message`, `detail`, or the text itself."""
     try:
@@ -238,26 +217,3 @@ def _inner_status(error: object) -> int | None:
         if isinstance(value, int) and 400 <= value < 600:
             return value
     return 529 if error.get("type") == "overloaded_error" else None
-
-
-def _parse_number(text: str | None) -> float | None:
-    try:
-        value = float(text) if text else None
-    except ValueError:
-        return None
-    # This also excludes `nan` and `inf`, which `float` accepts.
-    return value if value is not None and 0 <= value < 1e9 else None
-
-
-def next_wait(attempt: int, retry_after: float | None, jitter: float) -> float | None:
-    """Return the seconds to wait before the next try, or None if the wait would be longer than 60 s.
-
-    - `attempt`: number of the failed try, from 1. The wait doubles with each try.
-    - `retry_after`: minimum wait that the provider asks for, in seconds.
-    - `jitter`: random number in [0, 1), which changes the wait by up to 25 %.
-    """
-    backoff: float = min(BASE_WAIT_S * 2 ** (attempt - 1), MAX_WAIT_S / (1 + WAIT_SPREAD)) * (
-        1 + WAIT_SPREAD * (2 * jitter - 1)
-    )
-    longest = max(backoff, retry_after or 0.0)
-    return longest if longest <= MAX_WAIT_S else None

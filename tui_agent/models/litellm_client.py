@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import anyio
 import anyio.to_thread
 
-from tui_agent.models import chat_messages, faults, pricing
+from tui_agent.models import chat_messages, faults, model_facts, pricing
 from tui_agent.models.chat_completions import FINISH_REASONS
 from tui_agent.models.endpoint import USER_AGENT, Endpoint
 from tui_agent.ports.clock import Clock
@@ -206,7 +206,7 @@ def _can_think(messages: list[JsonMap], model: str) -> bool:
     # Some Anthropic models reject thinking if the calls since the user's last message were made without thinking.
     if "claude" not in model.lower() or not messages or messages[-1].get("role") != "tool":
         return True
-    if pricing.supports(model.rpartition("/")[2], "anthropic", "adaptive_thinking"):
+    if model_facts.supports(model.rpartition("/")[2], "anthropic", "adaptive_thinking"):
         return True
     last = next(message for message in reversed(messages) if message.get("role") == "assistant")
     return bool(last.get("thinking_blocks"))

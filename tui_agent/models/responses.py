@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
 
-from tui_agent.models import chat_messages, faults, pricing
+from tui_agent.models import chat_messages, faults, model_facts, pricing
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.http import HttpClient, json_object
 from tui_agent.ports.model import (
@@ -54,7 +54,7 @@ def build_body(request: ModelRequest, endpoint: Endpoint) -> JsonMap:
     effort = request.model.effective_effort
     if effort is not None:
         out["reasoning"] = {"effort": effort, "summary": "auto"}
-    if effort is not None or pricing.facts(request.model.model, "openai").reasoning:
+    if effort is not None or model_facts.facts(request.model.model, "openai").reasoning:
         out["include"] = ["reasoning.encrypted_content"]
     if request.tools:
         out["tools"] = [

@@ -21,7 +21,7 @@ from tui_agent.config.settings.providers import (
 from tui_agent.config.settings.settings import ModelProfile
 from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.models import pricing
+from tui_agent.models import model_facts
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.store.redaction.redactor import Redactor
@@ -66,13 +66,13 @@ class Routes:
             return self._vendor_route(PROVIDERS[first], rest, base_url)
         if base_url:
             return Route("openai-chat", "openai-chat", ModelProfile(model=name))
-        vendor = providers.find_by_map_name(pricing.vendor_of(name))
+        vendor = providers.find_by_map_name(model_facts.vendor_of(name))
         if vendor is not None:
             return self._vendor_route(vendor, name, "")
         # The user's own server can have models of any name.
         if not slash and self._environ.get(PROVIDERS["openai"].base_url_env):
             return self._vendor_route(PROVIDERS["openai"], name, "")
-        if pricing.map_entry(name) is not None or (slash and first in pricing.providers()):
+        if model_facts.map_entry(name) is not None or (slash and first in model_facts.providers()):
             return Route("litellm", "litellm", ModelProfile(model=name))
         raise self.unknown_model_error(name)
 
@@ -177,7 +177,7 @@ class Routes:
         profiles = [
             profile for profile in get_close_matches(name, self._profiles, n=2) if self._is_usable(profile)
         ]
-        similar = list(dict.fromkeys([*profiles, *pricing.similar_models(name)]))
+        similar = list(dict.fromkeys([*profiles, *model_facts.similar_models(name)]))
         first = name.partition("/")[0]
         if "/" in name:
             similar += [
@@ -211,7 +211,7 @@ def _client_route(name: str, profile: ModelProfile) -> Route:
 
 
 def _openai_client(model: str, is_default_host: bool) -> ClientName:
-    facts = pricing.facts(model, "openai")
+    facts = model_facts.facts(model, "openai")
     if facts.mode == "responses":
         return "openai-responses"
     # An unknown model of OpenAI is newer than our table, so it probably reasons. Other servers may lack this API.

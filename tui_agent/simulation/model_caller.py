@@ -9,7 +9,8 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ModelError
 from tui_agent.folds.usage_totals import NO_USAGE
 from tui_agent.models.assembler import Assembler
-from tui_agent.models.faults import MAX_RETRIES, TRANSIENT, next_wait
+from tui_agent.models.faults import TRANSIENT
+from tui_agent.models.retry_waits import MAX_RETRIES, next_wait
 from tui_agent.ports.model import ModelClient, ModelRequest
 from tui_agent.protocol.messages import AssistantMessage, Message, UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart

@@ -11,7 +11,7 @@ import pytest
 from tests.stubs.golden import golden_session
 from tui_agent.cli.main import main
 from tui_agent.errors import StoreError, UsageError
-from tui_agent.export.output_file import download_file, parse_address, upload_files
+from tui_agent.export.object_storage import download_file, parse_address, upload_files
 from tui_agent.export.trajectory.parquet import read_trace
 from tui_agent.export.trajectory.trajectory_file import read_session_trace
 from tui_agent.store.redaction.redactor import Redactor

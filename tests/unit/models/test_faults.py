@@ -6,6 +6,7 @@ import pytest
 
 from tui_agent.models import faults, normalisation
 from tui_agent.models.http import EventParser
+from tui_agent.models.retry_waits import next_wait, retry_after
 
 OVERFLOWS = {
     "openai": (400, '{"error":{"message":"This model\'s maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens.","code":"context_length_exceeded"}}'),
@@ -92,13 +93,13 @@ def test_the_providers_words_are_kept_and_the_message_is_short() -> None:
 
 
 def test_retry_after_is_read_in_all_its_forms() -> None:
-    assert faults.retry_after({"retry-after": "2"}, 0) == 2
-    assert faults.retry_after({"retry-after-ms": "1500", "retry-after": "9"}, 0) == 1.5
-    assert faults.retry_after({"retry-after": formatdate(1_000_030, usegmt=True)}, 1_000_000) == 30
-    assert faults.retry_after({"retry-after": formatdate(5, usegmt=True)}, 1_000_000) == 0
-    assert faults.retry_after({"retry-after": "soon"}, 0) is None
-    assert faults.retry_after({"retry-after": "-3"}, 0) is None
-    assert faults.retry_after({}, 0) is None
+    assert retry_after({"retry-after": "2"}, 0) == 2
+    assert retry_after({"retry-after-ms": "1500", "retry-after": "9"}, 0) == 1.5
+    assert retry_after({"retry-after": formatdate(1_000_030, usegmt=True)}, 1_000_000) == 30
+    assert retry_after({"retry-after": formatdate(5, usegmt=True)}, 1_000_000) == 0
+    assert retry_after({"retry-after": "soon"}, 0) is None
+    assert retry_after({"retry-after": "-3"}, 0) is None
+    assert retry_after({}, 0) is None
 
 
 def test_a_wait_that_is_too_long_is_said() -> None:
@@ -122,12 +123,12 @@ def test_transient_faults_are_the_six() -> None:
 def test_waits_double_within_a_quarter_and_respect_the_provider() -> None:
     for attempt, planned in enumerate((1, 2, 4, 8, 16), 1):
         for jitter in (0.0, 0.5, 0.999):
-            waited = faults.next_wait(attempt, None, jitter)
+            waited = next_wait(attempt, None, jitter)
             assert waited is not None
             assert 0.75 * planned <= waited <= 1.25 * planned
-    assert faults.next_wait(1, 30.0, 0.5) == 30
-    assert faults.next_wait(4, 0.1, 0.5) == 8
-    assert faults.next_wait(1, 60.1, 0.5) is None
+    assert next_wait(1, 30.0, 0.5) == 30
+    assert next_wait(4, 0.1, 0.5) == 8
+    assert next_wait(1, 60.1, 0.5) is None
 
 
 def test_events_come_out_whole_however_the_bytes_are_cut() -> None:

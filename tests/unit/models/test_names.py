@@ -5,7 +5,7 @@ import pytest
 from tests.unit.models.test_factory import factory
 from tui_agent.config.settings.providers import PROVIDERS
 from tui_agent.errors import ConfigError
-from tui_agent.models import pricing
+from tui_agent.models import model_facts
 from tui_agent.models.routes import looks_secret
 
 SECRETS = [
@@ -32,7 +32,10 @@ def test_what_is_no_name_is_refused_without_being_repeated(text: str) -> None:
 
 
 def test_every_name_that_is_known_has_the_shape_of_a_name() -> None:
-    known = [*pricing.price_map(), *(f"{v.name}/{m}" for v in PROVIDERS.values() for m in v.suggested_models)]
+    known = [
+        *model_facts.price_map(),
+        *(f"{v.name}/{m}" for v in PROVIDERS.values() for m in v.suggested_models),
+    ]
     assert [name for name in known if looks_secret(name)] == []
 
 

@@ -12,10 +12,10 @@ from tui_agent.cli.console.exit_codes import Exit
 from tui_agent.cli.console.output import say, say_json, say_text, table, warn
 from tui_agent.cli.console.shared_options import Verbs, add_option
 from tui_agent.errors import ConfigError, UsageError
-from tui_agent.evals.report.arm_comparison import Baseline, make_baseline
 from tui_agent.evals.report.report import Report, build_report
 from tui_agent.evals.report.report_files import to_html, to_markdown
 from tui_agent.evals.report.report_sections import Section, report_sections
+from tui_agent.evals.report.run_baseline import Baseline, make_baseline
 from tui_agent.evals.runs.plan import RunFolder, describe_fault
 from tui_agent.evals.runs.run_results import load_run, load_runs
 from tui_agent.export.output_file import write_new

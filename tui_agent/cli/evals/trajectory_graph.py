@@ -25,7 +25,8 @@ from tui_agent.cli.console.shared_options import RECORDING_HELP, Verbs, add_opti
 from tui_agent.config.paths import is_session_stored
 from tui_agent.errors import UsageError
 from tui_agent.export.archive.bundle import checkout_from_bundle, checkout_part
-from tui_agent.export.output_file import S3_SCHEME, download_file, write_new
+from tui_agent.export.object_storage import S3_SCHEME, download_file
+from tui_agent.export.output_file import write_new
 from tui_agent.export.trajectory.parquet import read_trace
 from tui_agent.export.trajectory.progress import (
     commit_of_part,

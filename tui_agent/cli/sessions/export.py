@@ -20,7 +20,8 @@ from tui_agent.export.formats import (
     export_trajectory,
     trajectory_files,
 )
-from tui_agent.export.output_file import S3_SCHEME, download_file, output_path, parse_address, upload_files
+from tui_agent.export.object_storage import S3_SCHEME, download_file, parse_address, upload_files
+from tui_agent.export.output_file import output_path
 from tui_agent.store.log_reader import require_readable
 from tui_agent.units import format_bytes
 from tui_agent.wiring.startup_context import StartupContext

@@ -25,7 +25,8 @@ from tui_agent.errors import BlobNotFound, ContextOverflow, ModelError
 from tui_agent.folds.context.meter import MeterLevel
 from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW
 from tui_agent.folds.session.state_view import SessionStateView
-from tui_agent.models.faults import TRANSIENT, next_wait
+from tui_agent.models.faults import TRANSIENT
+from tui_agent.models.retry_waits import next_wait
 from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.ports.agent import ModelQuery
 from tui_agent.ports.middleware import Fragment, Middleware

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from tui_agent.evals.report.arm_comparison import Comparison, format_p
+from tui_agent.evals.report.arm_comparison import Comparison
 from tui_agent.evals.report.report import CellSummary, FigureValue, Group, Rate, Report
+from tui_agent.evals.report.significance import format_p
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.unicode_text import clip_line, format_count, list_first
 from tui_agent.units import format_average, format_cost, format_percent, format_tokens

@@ -4,13 +4,12 @@ Invariant: `app` imports this module once, after the first paint.
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Final, cast
+from typing import cast
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.settings import layers
@@ -25,17 +24,17 @@ from tui_agent.protocol.commands import (
     MAX_OUTPUT_COLUMNS,
     MIN_OUTPUT_COLUMNS,
     Command,
-    Interrupt,
     SetOutputWidth,
-    Steer,
 )
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import Ask, CommandLine, words_of
 from tui_agent.tui.controller.chat import Chat
 from tui_agent.tui.controller.choice_keeper import ChoiceKeeper
+from tui_agent.tui.controller.demo_guide import DemoGuide
 from tui_agent.tui.controller.disk_changes import DiskChanges
 from tui_agent.tui.controller.drafts import DraftKeeper
 from tui_agent.tui.controller.host import SessionHost
+from tui_agent.tui.controller.interruption import Interruption
 from tui_agent.tui.controller.pane_updates import PaneUpdater
 from tui_agent.tui.controller.prompt_submitter import PromptSubmitter
 from tui_agent.tui.controller.pump import Pump
@@ -44,7 +43,8 @@ from tui_agent.tui.controller.rewind import RewindActions
 from tui_agent.tui.controller.screen_errors import FaultReporter
 from tui_agent.tui.controller.session_reader import SessionReader
 from tui_agent.tui.controller.session_switcher import SessionSwitcher
-from tui_agent.tui.controller.startup import StartPage, configure, watch_themes
+from tui_agent.tui.controller.start_page import StartPage
+from tui_agent.tui.controller.startup import configure, watch_themes
 from tui_agent.tui.controller.status_command import StatusCommand
 from tui_agent.tui.controller.trust import TrustDialog
 from tui_agent.tui.keys_and_commands import BY_NAME
@@ -61,12 +61,6 @@ from tui_agent.tui.widgets.sheet import Sheet
 OVERLAYS = ("help", "todo", "trace", "context")
 """Actions whose keys also work while a sheet is open."""
 BEAT_S = 0.5
-STEER_ITERATION: Final = 2
-"""Number of the iteration in which the demo sends its instruction. The first iteration of a turn has the number 1."""
-READ_S: Final = 6.0
-"""Time to read the last answer before the replay opens, in seconds."""
-TWICE_S = 0.6
-"""Maximum time between the two presses of a double Esc, in seconds."""
 
 
 @cache
@@ -277,87 +271,6 @@ class SessionController:
     def worker(self, work: Coroutine[object, object, object], name: str) -> object:
         """Run a coroutine in the background; report its error instead of raising it."""
         return self.app.run_worker(work, name=name, exit_on_error=False)
-
-
-class Interruption:
-    """Handles Esc, and the key that interrupts a turn."""
-
-    def __init__(self, host: SessionHost) -> None:
-        self._host = host
-        self._escaped_at = self._interrupted_at = self._sent_at = -TWICE_S
-        self._interrupted_work: tuple[object, ...] = ()
-
-    def escape(self) -> None:
-        """Handle Esc while no menu is open.
-
-        Interrupt the turn. If no turn runs, close a search or selection. If neither is open, a double press offers to
-        revert.
-        """
-        # Users press Esc twice to interrupt, so a second press soon after an interrupt does nothing.
-        host, now = self._host, time.monotonic()
-        if self.interrupt() or now < self._interrupted_at + TWICE_S:
-            self._interrupted_at = now
-            return
-        if host.chat.close():
-            return
-        keys = host.app.key_map
-        before, self._escaped_at = self._escaped_at, now
-        twice = now - before < TWICE_S and keys.is_double("revert")
-        if not twice or not host.is_connected or host.sessions.under_way:
-            return
-        self._escaped_at = 0.0
-        if host.editor.text:
-            host.app.say(
-                f"{keys.key_of('copy_or_stop')} clears the message, then {keys.key_of('revert')} reverts."
-            )
-        else:
-            host.act("revert")
-
-    def interrupt(self) -> bool:
-        """Interrupt the running turn or a turn about to start; return False if there is none."""
-        host, now = self._host, time.monotonic()
-        if not host.is_running and not host.submitter.under_way:
-            return False
-        state = host.state
-        # A key that is held down repeats many times a second. Only other work, or a later press, needs another command.
-        running = state.turn_running, state.is_compacting, state.is_preparing, state.running_command
-        work = state.turn, state.shell, *running
-        if work != self._interrupted_work or now > self._sent_at + TWICE_S:
-            self._interrupted_work, self._sent_at = work, now
-            host.submit(Interrupt())
-        return True
-
-
-class DemoGuide:
-    """Guides the user through a demo: sends the agent one instruction, and opens the replay after the turn."""
-
-    def __init__(self, context: AppContext) -> None:
-        self._context = context
-        options = context.app.options
-        self._steer = options.steer if options.client == "demo" else ""
-        self._has_ended = options.client != "demo"
-
-    def update(self) -> None:
-        """Send the instruction in the second iteration of a turn; open the replay after the turn."""
-        context, state = self._context, self._context.state
-        if self._steer and context.is_running and state.turn_iterations >= STEER_ITERATION:
-            context.submit(Steer(text=self._steer))
-            self._steer = ""
-            context.app.say("The demo sent the agent a message while it worked. You can do this too.")
-        if not self._has_ended and not context.is_running and state.last_turn_end is not None:
-            self._has_ended = True
-            if state.last_turn_end == "finished":
-                context.worker(self._open_replay(), "demo replay")
-
-    async def _open_replay(self) -> None:
-        context, ended_at = self._context, self._context.views.seq
-        context.app.say("The replay of this session follows. Start typing to stay here.")
-        await asyncio.sleep(READ_S)
-        # Typing, an open sheet or a new event shows that the user has taken over.
-        is_untouched = not context.editor.text and len(context.app.screen_stack) == 1
-        if is_untouched and context.views.seq == ended_at:
-            start = context.views.branches.view().undo_to
-            context.act("replay", "" if start is None else str(start + 1))
 
 
 class ApiKeys:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_agent.evals.report.arm_comparison import (
+from tui_agent.evals.report.significance import (
     MIN_DISCORDANT_PAIRS,
     SIGNIFICANCE_LEVEL,
     adjust_p_values,
