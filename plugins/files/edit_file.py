@@ -11,10 +11,10 @@ from itertools import takewhile
 
 import tui_agent.plugin_api as api
 
-from .binary import describe_binary
 from .file_changes import (
     FileChange,
     compute_change,
+    describe_binary,
     preview_change,
     read_existing,
     write_change,

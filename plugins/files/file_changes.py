@@ -1,4 +1,4 @@
-"""Code shared by write_file and edit_file. It reads a file, and computes, previews and writes a change."""
+"""The change of a file by write_file or edit_file: it is computed, previewed and written. Also names binary files."""
 
 import asyncio
 import hashlib
@@ -71,3 +71,18 @@ async def read_existing(path: str, env: api.Environment) -> api.FileContent | No
     if info.kind == "directory":
         raise api.ToolError(f"{path} is a folder.")
     return await env.read(path)
+
+
+def describe_binary(data: bytes) -> str:
+    """Name the type of binary content, such as `a zip archive`. The first bytes decide."""
+    for magic, words in (
+        (b"\x7fELF", "an ELF program"),
+        (b"%PDF", "a PDF"),
+        (b"PK\x03\x04", "a zip archive"),
+        (b"\x1f\x8b", "gzip data"),
+        (b"SQLite format 3", "an SQLite database"),
+        (b"\xca\xfe\xba\xbe", "Java or Mach-O code"),
+    ):
+        if data.startswith(magic):
+            return words
+    return "binary data"

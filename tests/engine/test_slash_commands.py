@@ -14,8 +14,7 @@ from tui_agent.engine.input import slash_commands
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.text.session_figures import describe_context
 from tui_agent.mcp.server_settings import ServerSettings
-from tui_agent.mcp.servers import McpServers
-from tui_agent.mcp.start_times import StartTimes
+from tui_agent.mcp.servers import McpServers, StartTimes
 from tui_agent.plugin_host.offers import OfferedSlashCommand
 from tui_agent.ports.policy import Decision
 from tui_agent.ports.slash_command import CommandAnswer, SlashCommand

@@ -29,14 +29,16 @@ from tui_agent.tui.main_screen import SessionApp, Spawn, run_in_page
 from tui_agent.tui.panes.policy import policy_after
 from tui_agent.tui.panes.status_line import StatusView
 from tui_agent.tui.prompt.prompt import PLACEHOLDER, Prompt
-from tui_agent.tui.terminal.hangup import (
+from tui_agent.tui.terminal.terminal import (
+    CLOSE_S,
     HANGUP_STATUS,
     HangupWatch,
     catch_signals,
+    farewell,
+    print_farewell,
     release_signals,
     schedule_forced_exit,
 )
-from tui_agent.tui.terminal.terminal import CLOSE_S, farewell, print_farewell
 from tui_agent.tui.widgets.keymap import KeyScreen
 from tui_agent.tui.widgets.lists import Intent
 

@@ -7,8 +7,7 @@ from tui_agent.config.settings.layers import merge_environment
 from tui_agent.config.settings.mcp_logins import LoginFile
 from tui_agent.config.settings.settings import McpServerTable
 from tui_agent.mcp.server_settings import ServerSettings
-from tui_agent.mcp.servers import McpServers
-from tui_agent.mcp.start_times import StartTimes
+from tui_agent.mcp.servers import McpServers, StartTimes
 from tui_agent.ports.environment import ProcessOpener
 from tui_agent.protocol.events.plugin import MCP_OWNER, PluginFailed
 from tui_agent.wiring.startup_context import StartupContext

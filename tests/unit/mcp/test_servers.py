@@ -23,8 +23,7 @@ from tui_agent.mcp.content.prompts import PromptCommand
 from tui_agent.mcp.offered_tools import CallServices
 from tui_agent.mcp.server_runner import ServerRunner
 from tui_agent.mcp.server_settings import ServerSettings
-from tui_agent.mcp.servers import McpServers
-from tui_agent.mcp.start_times import StartTimes
+from tui_agent.mcp.servers import McpServers, StartTimes
 from tui_agent.ports.tool import Answer, ToolResult
 from tui_agent.protocol.events.plugin import NOT_ANSWERED, PluginFailed, PluginLoaded
 from tui_agent.protocol.parts import ImageContent, TextContent

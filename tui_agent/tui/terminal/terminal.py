@@ -1,17 +1,20 @@
-"""Features of the terminal other than drawing cells: title, notification, clipboard, the text after quitting.
+"""Features of the terminal other than drawing cells: title, notification, clipboard, hang-up, the text after quitting.
 
 Invariant: untrusted text is cleaned before it reaches the terminal, and all settings are restored on quitting.
 """
 
+import asyncio
 import base64
 import os
+import select
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from threading import Thread
+from threading import Thread, Timer
 from typing import Final
 
 from tui_agent.config.system_programs import find_system_program
@@ -24,8 +27,65 @@ MAX_ANSWER_LENGTH: Final = 4000
 MAX_NOTIFICATION_CHARS: Final = 120
 MAX_CLIPBOARD_CHARS: Final = 100_000
 """Copied text can have at most this many characters, because terminals drop longer OSC 52 sequences."""
+PATIENCE_S: Final = 0.9
+"""Time for an orderly exit once the terminal is gone, in seconds."""
 CLOSE_S: Final = 0.6
 """Time to wait for a session to close after a signal, in seconds."""
+STALLED_S: Final = 2.0
+"""Maximum time to wait for a terminal that accepts no output after a signal, in seconds."""
+HANGUP_STATUS: Final = 129
+"""Exit status after SIGHUP, as shells expect it."""
+
+
+def schedule_forced_exit(status: int) -> Timer:
+    """Start and return a timer that ends this process after `STALLED_S` seconds.
+
+    The timer also ends a process whose event loop is blocked.
+    """
+    timer = Timer(STALLED_S, os._exit, (status,))
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+class HangupWatch:
+    """Calls `gone` once, on the event loop, when the terminal behind `fd` hangs up, even without a SIGHUP.
+
+    While the terminal exists, the watching thread sleeps and uses no processor time.
+    """
+
+    def __init__(self, fd: int, gone: Callable[[], None]) -> None:
+        self._fd = fd
+        self._gone = gone
+        self._stop_read, self._stop_write = os.pipe()
+        self._loop = asyncio.get_running_loop()
+        self._thread = Thread(target=self._watch, name="hangup", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread that watches the terminal."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop watching and wait for the thread; a second call does nothing."""
+        if self._stop_write >= 0:
+            os.write(self._stop_write, b".")
+            self._thread.join(1.0)
+            os.close(self._stop_write)
+            os.close(self._stop_read)
+            self._stop_write = -1
+
+    def _watch(self) -> None:
+        poll = select.poll()
+        poll.register(self._fd, 0)  # Register for no input events: poll always reports hang-up and error.
+        poll.register(self._stop_read, select.POLLIN)
+        ready = dict(poll.poll())
+        if self._stop_read in ready or self._loop.is_closed():
+            return
+        self._loop.call_soon_threadsafe(self._gone)
+        poll.unregister(self._fd)
+        if not poll.poll(PATIENCE_S * 1000):
+            # The event loop is blocked on a terminal that accepts no output. The engine closes the session by itself.
+            os._exit(HANGUP_STATUS)
 
 
 class Terminal:
@@ -138,6 +198,26 @@ class Terminal:
         return False
 
 
+SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
+
+
+def catch_signals(leave: Callable[[int], None]) -> None:
+    """Make SIGTERM and SIGHUP call `leave` with the signal's number.
+
+    Call this function while the event loop runs.
+    """
+    loop = asyncio.get_running_loop()
+    for number in SIGNALS:
+        loop.add_signal_handler(number, leave, number)
+
+
+def release_signals() -> None:
+    """Restore the default handling of SIGTERM and SIGHUP."""
+    loop = asyncio.get_running_loop()
+    for number in SIGNALS:
+        loop.remove_signal_handler(number)
+
+
 def farewell(
     session_id: str, answer: str, *, data_dir: Path | None = None, jobs: int = 0, is_demo: bool = False
 ) -> str:
@@ -177,3 +257,23 @@ def print_farewell(words: str) -> bool:
         os.dup2(nowhere, 2)
         return False
     return True
+
+
+def editor_command(environ: Mapping[str, str]) -> list[str]:
+    """Return the command line of the user's editor: $VISUAL, $EDITOR, or the first of nano, vim and vi."""
+    command = environ.get("VISUAL") or environ.get("EDITOR") or ""
+    if command:
+        return command.split()
+    paths = (find_system_program(name, environ) for name in ("nano", "vim", "vi"))
+    return [next(filter(None, paths), "/usr/bin/vi")]
+
+
+def edit_text(text: str, folder: Path, environ: Mapping[str, str]) -> str | None:
+    """Let the user edit a text in their editor. Return None on failure. Blocks until the editor exits."""
+    path = folder / "message.md"
+    path.write_text(text, encoding="utf-8", errors="replace")
+    try:
+        status = subprocess.run([*editor_command(environ), str(path)], check=False).returncode
+    except OSError:
+        return None
+    return path.read_text(encoding="utf-8", errors="replace").rstrip("\n") if status == 0 else None

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.ports.environment import ExecSpec
-from tui_agent.tui.terminal.external_editor import editor_command
-from tui_agent.tui.terminal.terminal import Terminal
+from tui_agent.tui.terminal.terminal import Terminal, editor_command
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.workspace.sandbox import detection
 
