@@ -22,7 +22,7 @@ import pytest
 from tui_agent.api import open_session
 from tui_agent.cli.plugins.trial import SIDE_WIDTH, pane_rows
 from tui_agent.errors import PluginError, TuiAgentError
-from tui_agent.plugin_host.bundled import golden_log
+from tui_agent.plugin_host.bundled_files import golden_log
 from tui_agent.plugin_host.discover import plugins_at
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.display import DisplayBlock

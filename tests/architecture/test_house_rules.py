@@ -21,7 +21,7 @@ SUPERVISORS: dict[str, str] = {
     "tui_agent/engine/turns/turns.py": "a fault in a turn becomes error.raised; the session goes on serving",
     "tui_agent/folds/views.py": "a fault of one view is named in `faults` and must not stop the others",
     "tui_agent/plugin_host/error_text.py": "the text of a plugin's error is computed by the plugin; without it the name of the error stays",
-    "tui_agent/plugin_host/side_by_side.py": "a broken plugin is reported as plugin.failed and the app lives",
+    "tui_agent/plugin_host/parallel_calls.py": "a broken plugin is reported as plugin.failed and the app lives",
     "tui_agent/mcp/server_runner.py": "whatever a server or the SDK raises is named as plugin.failed, and the session goes on",
     "tui_agent/tui/controller/screen_errors.py": "a part of the screen that breaks is told, and the others are shown",
     "tui_agent/tui/screens/replay/moment_screen.py": "a part of a replay that breaks is reported, and the others are shown",

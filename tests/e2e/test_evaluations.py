@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Program
-from tui_agent.evals.runs.plan import START_LOCK_FILE
+from tui_agent.evals.runs.run_folder import START_LOCK_FILE
 from tui_agent.store.writer_lock import is_locked
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]

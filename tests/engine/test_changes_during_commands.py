@@ -13,7 +13,7 @@ from tui_agent.engine.checkpoints import revert_plan
 from tui_agent.errors import StoreUnusable
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.changed_files import FilesChanged, describe_other_authors
-from tui_agent.policy.decision.classes import READ_ONLY
+from tui_agent.policy.decision.call_classes import READ_ONLY
 from tui_agent.ports.log import OtherChange
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.commands import PlanRevert, Redo, SubmitPrompt, Undo

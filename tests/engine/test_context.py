@@ -7,7 +7,7 @@ import anyio
 
 from tests.engine.harness import EchoTool, call, running
 from tui_agent.context.token_counter import Tokens
-from tui_agent.engine.middleware.sections import PromptTexts, prompt_sections
+from tui_agent.engine.middleware.prompt_sections import PromptTexts, prompt_sections
 from tui_agent.ports.model import FinishChunk, TextChunk, UsageChunk
 from tui_agent.protocol.commands import SetPolicy, SubmitPrompt
 from tui_agent.protocol.events.context import ContextPacked, ContextWarned

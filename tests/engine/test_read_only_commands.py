@@ -9,7 +9,7 @@ import pytest
 from tests.engine.harness import Bench, call, running, say
 from tests.stubs.sandboxed import confinement, elsewhere, git, require_sandbox
 from tests.stubs.tool_context import text, tools_of
-from tui_agent.policy.decision.classes import READ_ONLY, WORKSPACE
+from tui_agent.policy.decision.call_classes import READ_ONLY, WORKSPACE
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
 from tui_agent.ports.policy import Decision, PolicyFacts

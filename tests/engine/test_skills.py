@@ -11,7 +11,7 @@ from tests.stubs.tool_context import tools_of
 from tui_agent.config.front_matter import split_front_matter
 from tui_agent.config.project.project_files import read_project_files
 from tui_agent.context.skills import SkillStore
-from tui_agent.engine.middleware.sections import SkillsSection
+from tui_agent.engine.middleware.prompt_sections import SkillsSection
 from tui_agent.errors import ToolError
 from tui_agent.ports.knowledge import Knowledge
 from tui_agent.protocol.commands import SubmitPrompt

@@ -11,7 +11,8 @@ from tui_agent.evals.cases.case import Case
 from tui_agent.evals.cases.suites import load_suite
 from tui_agent.evals.cases.task_folder import load_task_folder
 from tui_agent.evals.runs.cell import run_cell
-from tui_agent.evals.runs.plan import ORACLE, Arm, Cell, CellResult, Plan, RunFolder
+from tui_agent.evals.runs.plan import ORACLE, Arm, Cell, Plan
+from tui_agent.evals.runs.run_folder import CellResult, RunFolder
 
 CASE = """\
 prompt = "Copy the machine's text."

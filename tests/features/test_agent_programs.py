@@ -21,7 +21,7 @@ from tui_agent.engine.agent_programs.opencode import OpenCode
 from tui_agent.engine.agent_programs.program_agent import PROGRAMS
 from tui_agent.engine.agent_programs.program_output import CallResult, ProgramAnswer, ProgramRequest
 from tui_agent.errors import ConfigError
-from tui_agent.evals.runs.plan import RunFolder
+from tui_agent.evals.runs.run_folder import RunFolder
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.folds.trace.parts import PartRow, Parts
 from tui_agent.protocol.commands import Interrupt, SubmitPrompt, Undo

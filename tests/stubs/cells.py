@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tui_agent.evals.runs.plan import Arm, Cell, CellResult, Plan, RunFolder
+from tui_agent.evals.runs.plan import Arm, Cell, Plan
+from tui_agent.evals.runs.run_folder import CellResult, RunFolder
 
 
 def plan(*arms: str, cases: Sequence[str] = ("one",), repetitions: int = 1) -> Plan:

@@ -17,7 +17,7 @@ from tui_agent.config.settings.layers import load_config
 from tui_agent.config.settings.settings import Config
 from tui_agent.errors import PluginError, os_errors_as
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.plugin_host.bundled import bundled_folder
+from tui_agent.plugin_host.bundled_files import bundled_folder
 from tui_agent.plugin_host.discover import PluginPlaces, discover, is_plugin_on
 
 PROJECT_PLUGINS = f"{PROJECT_FOLDER}/plugins"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.plugin_host.bundled import bundled_folder
+from tui_agent.plugin_host.bundled_files import bundled_folder
 from tui_agent.plugin_host.discover import PluginPlaces, discover, plugin_at, plugins_at
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.plugin_host.offers import OfferedTool

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from tui_agent.config.settings.validation_errors import validate
 from tui_agent.config.small_files import read_regular
 from tui_agent.errors import ConfigError, os_errors_as
-from tui_agent.evals.runs.plan import describe_fault, write_file
+from tui_agent.evals.runs.run_folder import describe_fault, write_file
 from tui_agent.protocol.base import FrozenModel, text_preview
 from tui_agent.protocol.events.simulation import SimulationMessage
 from tui_agent.simulation.task_tree import TaskNode

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Literal, TypeVar
 
 from tui_agent.errors import ConfigError, ModelError
-from tui_agent.folds.session_history import SessionHistory
+from tui_agent.folds.simulation_fold import SimulationHistory
 from tui_agent.protocol.messages import Message
 from tui_agent.simulation.mode_settings import OrchestratorSettings, render
 from tui_agent.simulation.model_caller import ModelCaller, user_text
@@ -94,7 +94,7 @@ class ModelOrchestrator(TreeOrchestrator):
             "memory_template", "memory", str, profile=self._profile, memory=self._memory, event=event
         )
 
-    def conversation(self, history: SessionHistory, opening: str) -> tuple[Message, ...]:
+    def conversation(self, history: SimulationHistory, opening: str) -> tuple[Message, ...]:
         """Return one message with `opening`, the memory, and everything since the simulated user's last answer."""
         seen = history.get("user")
         last = max((index for index, message in enumerate(seen) if message.role == "assistant"), default=-1)

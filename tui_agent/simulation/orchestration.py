@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from tui_agent.errors import ConfigError, ModelError
-from tui_agent.folds.session_history import SessionHistory
+from tui_agent.folds.simulation_fold import SimulationHistory
 from tui_agent.protocol.messages import Message
 from tui_agent.simulation.mode_settings import OrchestratorSettings, render
 from tui_agent.simulation.model_caller import ModelCaller, assistant_text, user_text
@@ -58,12 +58,12 @@ class Orchestrator:
     async def end_turn(self, event: str) -> None:
         """Update the orchestrator after an action of the simulated user; `event` describes the action and its result."""
 
-    def conversation(self, history: SessionHistory, opening: str) -> tuple[Message, ...]:
+    def conversation(self, history: SimulationHistory, opening: str) -> tuple[Message, ...]:
         """Return the messages for the simulated user's model: `opening`, then the history that the user has seen."""
         return build_messages(opening, history)
 
 
-def build_messages(opening: str, history: SessionHistory) -> tuple[Message, ...]:
+def build_messages(opening: str, history: SimulationHistory) -> tuple[Message, ...]:
     """Return the history as messages for the simulated user's model, beginning with `opening`.
 
     Consecutive messages of others become one message.

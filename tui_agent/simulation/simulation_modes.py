@@ -22,9 +22,9 @@ from tui_agent.evals.checks.case_functions import load_case_functions
 from tui_agent.evals.checks.check_results import CheckResults
 from tui_agent.evals.checks.workspace import create_workspace
 from tui_agent.evals.checks.workspace_checks import Checker
-from tui_agent.evals.runs.plan import open_commands
+from tui_agent.evals.runs.run_folder import open_commands
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.session_history import OVERSEERS, SessionHistory
+from tui_agent.folds.simulation_fold import OVERSEERS, SimulationHistory
 from tui_agent.folds.usage_totals import NO_USAGE
 from tui_agent.ports.session import Session
 from tui_agent.protocol.commands import RecordResult
@@ -154,7 +154,7 @@ class _Run:
             interactive=mode != "agent-only",
             **limits,
         )
-        self._history = SessionHistory()
+        self._history = SimulationHistory()
         self._started = time.monotonic()
         self._counts = {"turns": 0, "requests": 0, "commands": 0}
         self._checks = CheckResults()

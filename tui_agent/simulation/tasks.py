@@ -8,7 +8,7 @@ from tui_agent.errors import ConfigError, UsageError
 from tui_agent.evals.cases.case import Case, parse_case
 from tui_agent.evals.cases.suites import load_suite
 from tui_agent.evals.cases.task_folder import load_task_folder
-from tui_agent.plugin_host.bundled import bundled_folder
+from tui_agent.plugin_host.bundled_files import bundled_folder
 
 
 def load_example(name: str) -> Case:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 from tui_agent.errors import ModelError
-from tui_agent.folds.session_history import OVERSEERS, SessionHistory
+from tui_agent.folds.simulation_fold import OVERSEERS, SimulationHistory
 from tui_agent.protocol.commands import AnswerQuestion, DecidePermission
 from tui_agent.protocol.events.policy import PermissionRequested, Reach
 from tui_agent.protocol.events.simulation import SimulationMessage, SimulationRole, Viewer
@@ -145,7 +145,7 @@ class SimulatedUser:
         settings: UserAgentSettings,
         profile: str,
         orchestrator: Orchestrator,
-        history: SessionHistory,
+        history: SimulationHistory,
         record: Record,
     ) -> None:
         self.caller = caller

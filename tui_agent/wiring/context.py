@@ -15,14 +15,14 @@ from tui_agent.context.instructions import InstructionFiles
 from tui_agent.context.skills import FOLDER, SkillStore
 from tui_agent.engine.middleware.instructions import Instructions
 from tui_agent.engine.middleware.memory import WorkingMemory
-from tui_agent.engine.middleware.repomap import RepoMapSection
-from tui_agent.engine.middleware.sections import (
+from tui_agent.engine.middleware.prompt_sections import (
     READ_SKILL,
     PromptTexts,
     SkillsSection,
     prompt_sections,
     skills_event,
 )
+from tui_agent.engine.middleware.repomap import RepoMapSection
 from tui_agent.engine.middleware.stuck import StuckNotice
 from tui_agent.engine.plugins.wrappers import GuardedMiddleware
 from tui_agent.engine.recorder import Recorder

@@ -9,7 +9,7 @@ from tui_agent.engine.plugins.guard import guard_plugin
 from tui_agent.errors import ConfigError, PluginError, TuiAgentError
 from tui_agent.models.factory import NO_MODEL, ModelFactory
 from tui_agent.models.replay_model import ANSWERS_ENDING, RecordedAnswers, read_answers, read_recording
-from tui_agent.plugin_host.bundled import bundled_folder
+from tui_agent.plugin_host.bundled_files import bundled_folder
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.model import ModelClient
 from tui_agent.protocol.base import Payload

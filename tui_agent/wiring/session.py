@@ -24,7 +24,7 @@ from tui_agent.context.token_counter import Tokens
 from tui_agent.context.token_counter import load_bundled_vocabulary as vocabulary
 from tui_agent.engine.components import ChangedExtensions, CurrentExtensions, EngineParts
 from tui_agent.engine.engine import Engine
-from tui_agent.engine.middleware.sections import PromptTexts
+from tui_agent.engine.middleware.prompt_sections import PromptTexts
 from tui_agent.engine.middleware.subagents import Subagents
 from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import ConfigError, TuiAgentError

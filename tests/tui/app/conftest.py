@@ -6,7 +6,7 @@ import pytest
 
 from tests.tui.app.driving import PATIENCE
 from tui_agent.tui import app, main_screen
-from tui_agent.tui.controller import session_controller
+from tui_agent.tui.controller import interruption
 
 FOLDER = Path(__file__).parent
 
@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent
 def _time_for_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let two presses count as a double press, and notices stay, even if the machine is slow."""
     monkeypatch.setattr(app, "TWICE_S", PATIENCE)
-    monkeypatch.setattr(session_controller, "TWICE_S", PATIENCE)
+    monkeypatch.setattr(interruption, "TWICE_S", PATIENCE)
     monkeypatch.setattr(main_screen, "NOTICE_S", PATIENCE)
 
 

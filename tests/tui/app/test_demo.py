@@ -13,7 +13,7 @@ from tui_agent.protocol.commands import Interrupt, Steer
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelDelta, ModelRequested
 from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.tui.controller import session_controller
+from tui_agent.tui.controller import demo_guide
 from tui_agent.tui.screens.replay.screen import ReplayScreen
 
 RECORDS = golden("night_shift")
@@ -30,7 +30,7 @@ async def demo(client: str = "demo") -> AsyncIterator[Driven]:
     session = FakeSession(RECORDS[: MESSAGE + 2])
     options = SessionOptions(cwd=NOWHERE, data_dir=NOWHERE, client=client, steer=STEER)  # type: ignore[arg-type]
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(session_controller, "READ_S", 0.0)
+        monkeypatch.setattr(demo_guide, "READ_S", 0.0)
         async with open_app(session=session, options=options) as driven:
             yield driven
 

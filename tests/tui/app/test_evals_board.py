@@ -7,7 +7,7 @@ from tests.stubs.golden import golden_session
 from tests.tui.app.driving import Driven, open_app
 from tui_agent.config.options import SessionOptions
 from tui_agent.evals.runs.board import Board
-from tui_agent.evals.runs.plan import LOCK_FILE, RESULT_FILE, RunFolder
+from tui_agent.evals.runs.run_folder import LOCK_FILE, RESULT_FILE, RunFolder
 from tui_agent.store.writer_lock import WriterLock
 from tui_agent.tui.screens.evals import NO_RUNS, BoardScreen
 from tui_agent.tui.screens.replay.live_log import FollowingScreen

@@ -11,7 +11,8 @@ from tui_agent.evals.report.report import Rate, build_report
 from tui_agent.evals.report.report_files import to_html, to_markdown
 from tui_agent.evals.report.run_baseline import Baseline, compare_with_baseline, make_baseline
 from tui_agent.evals.report.significance import wilson_interval
-from tui_agent.evals.runs.plan import Cell, RunFolder
+from tui_agent.evals.runs.plan import Cell
+from tui_agent.evals.runs.run_folder import RunFolder
 from tui_agent.evals.runs.run_results import load_run, load_runs
 
 GOLDEN = Path(__file__).with_name("expected_report.md")

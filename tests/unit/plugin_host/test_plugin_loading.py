@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from tui_agent.errors import PluginError
-from tui_agent.plugin_host.bundled import bundled_folder
+from tui_agent.plugin_host.bundled_files import bundled_folder
 from tui_agent.plugin_host.discover import PluginPlaces, theme_files
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
+from tui_agent.plugin_host.parallel_calls import THREAD_NAME
 from tui_agent.plugin_host.plugin_check import check_plugin
 from tui_agent.plugin_host.plugin_imports import NAMESPACE
-from tui_agent.plugin_host.side_by_side import THREAD_NAME
 from tui_agent.protocol.events.plugin import PluginLoaded
 
 HELLO = Path(__file__).parents[2] / "fixtures" / "plugins" / "hello"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.stubs.rows import rows
 from tests.unit.policy.judging import classes, verdict
-from tui_agent.policy.decision.classes import CLASSES
+from tui_agent.policy.decision.call_classes import CLASSES
 
 DOCS = (Path(__file__).parents[3] / "docs" / "policy.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"^\| `([a-z-]+)` \| [^|]+ \| `(.+)` \|$", DOCS, re.MULTILINE)

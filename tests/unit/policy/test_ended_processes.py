@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.policy.judging import confined, decide
-from tui_agent.policy.decision.classes import READ_ONLY
+from tui_agent.policy.decision.call_classes import READ_ONLY
 
 _ENDS = "policy accept-edits requires approval for commands that end processes"
 

@@ -10,7 +10,7 @@ from tests.stubs.rows import rows
 from tui_agent.policy.catalog import catalog_schema
 from tui_agent.policy.catalog.catalog import Catalog, Layer
 from tui_agent.policy.catalog.catalog_schema import Option, Program
-from tui_agent.policy.decision.classes import CLASSES
+from tui_agent.policy.decision.call_classes import CLASSES
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.decision.rule_file import load_rules
 from tui_agent.policy.decision.table_check import check_table_path

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from tests.stubs.rows import rows
 from tui_agent.errors import ConfigError, UsageError
-from tui_agent.folds.session_history import SeenMessage, SessionHistory
+from tui_agent.folds.simulation_fold import SeenMessage, SimulationHistory
 from tui_agent.protocol.base import CallId, RequestId
 from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequested
 from tui_agent.protocol.events.simulation import SimulationMessage
@@ -113,7 +113,7 @@ def test_prose_is_cut_to_the_tokens_and_code_is_kept_whole() -> None:
 
 
 def test_each_viewer_sees_its_own_part_of_the_history() -> None:
-    history = SessionHistory()
+    history = SimulationHistory()
     for message in (
         SimulationMessage(
             role="user", visible_to=("user", "orchestrator", "system"), reasoning="hm", action="ls"

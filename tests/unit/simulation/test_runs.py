@@ -10,7 +10,7 @@ from tui_agent.cli.main import main
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
 from tui_agent.evals.cases.case import Case
-from tui_agent.folds.session_history import SessionHistory
+from tui_agent.folds.simulation_fold import SimulationHistory
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionEnded
 from tui_agent.simulation.mode_settings import (
@@ -109,7 +109,7 @@ async def test_a_user_works_with_the_agent_approves_and_stops(tmp_path: Path) ->
     assert json.loads((run.folder.path / "result.json").read_text())["session"] == result.session
     assert (run.folder.path / "environment_snapshot" / "hello.txt").read_text() == "hi\n"
     records = read_records(tmp_path / "data" / "sessions" / result.session)
-    history = SessionHistory()
+    history = SimulationHistory()
     for record in records:
         if isinstance(record, Envelope):
             history.apply(record)

@@ -6,7 +6,7 @@ from importlib import import_module
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import find_paths
 from tui_agent.errors import UsageError
-from tui_agent.plugin_host.bundled import bundled_folder
+from tui_agent.plugin_host.bundled_files import bundled_folder
 
 
 def require_theme(options: SessionOptions) -> None:

@@ -27,7 +27,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.config.project.repository import find_repository
 from tui_agent.config.user_choices import load_choices
 from tui_agent.errors import TuiAgentError
-from tui_agent.plugin_host.bundled import bundled_folder
+from tui_agent.plugin_host.bundled_files import bundled_folder
 from tui_agent.ports.environment import ExecSpec, ProcessControl, SecretFile
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.store.store_cleanup import measure_session

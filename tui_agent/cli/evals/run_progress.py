@@ -6,8 +6,9 @@ import sys
 
 from tui_agent.cli.console.exit_codes import Exit
 from tui_agent.cli.console.output import escape_control, say, say_json, warn
-from tui_agent.evals.runs.plan import START_LOCK_FILE, Cell, CellResult, RunFolder
+from tui_agent.evals.runs.plan import Cell
 from tui_agent.evals.runs.pool import CellFault, CellRetry
+from tui_agent.evals.runs.run_folder import START_LOCK_FILE, CellResult, RunFolder
 from tui_agent.protocol.unicode_text import clip_line
 from tui_agent.store.writer_lock import WriterLock
 from tui_agent.units import format_duration, format_time_limit

@@ -27,7 +27,7 @@ from tui_agent.errors import PluginError, ToolCrash
 from tui_agent.mcp.offered_tools import name_tools
 from tui_agent.mcp.server_runner import OFF
 from tui_agent.mcp.server_settings import ServerSettings
-from tui_agent.plugin_host.bundled import golden_log
+from tui_agent.plugin_host.bundled_files import golden_log
 from tui_agent.plugin_host.discover import FOLDS, MANIFEST, FoundPlugin, plugin_at, plugin_theme_files
 from tui_agent.plugin_host.offers import OfferedTool
 from tui_agent.plugin_host.panes.pane_client import PaneClient
@@ -40,9 +40,9 @@ from tui_agent.plugin_host.panes.pane_messages import (
     PaneFault,
     PaneRequest,
 )
+from tui_agent.plugin_host.parallel_calls import TimeLimitReached, run_side_by_side
 from tui_agent.plugin_host.plugin_check import CheckReport
 from tui_agent.plugin_host.plugin_imports import unload_modules
-from tui_agent.plugin_host.side_by_side import TimeLimitReached, run_side_by_side
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.store.log_repair import EVENTS_FILE

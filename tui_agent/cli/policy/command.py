@@ -15,7 +15,7 @@ from tui_agent.cli.policy import rule_trial
 from tui_agent.cli.policy.rule_trial import OPTION_GROUPS, load_program_tables
 from tui_agent.engine.tools.judged_call import find_named_deletions
 from tui_agent.errors import EnvironmentFault, UsageError
-from tui_agent.policy.decision.classes import CLASS_DESCRIPTIONS
+from tui_agent.policy.decision.call_classes import CLASS_DESCRIPTIONS
 from tui_agent.policy.decision.escalations import GIT
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.decision.rule_file import remove_rule

@@ -20,7 +20,7 @@ from tui_agent.errors import ConfigError, TuiAgentError, UsageError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import Branches
 from tui_agent.folds.session.changed_files import FilesChanged
-from tui_agent.plugin_host.bundled import bundled_folder
+from tui_agent.plugin_host.bundled_files import bundled_folder
 from tui_agent.ports.log import Follower
 from tui_agent.ports.session import Session
 from tui_agent.protocol.commands import Redo, Revert

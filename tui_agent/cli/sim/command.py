@@ -17,7 +17,7 @@ from tui_agent.cli.console.shared_options import POLICIES, Parser, Verbs, add_op
 from tui_agent.cli.run.command import warn_of_cost
 from tui_agent.config.paths import find_paths
 from tui_agent.errors import UsageError
-from tui_agent.folds.session_history import seen_text
+from tui_agent.folds.simulation_fold import seen_text
 from tui_agent.folds.usage_totals import NO_USAGE
 from tui_agent.protocol.events.simulation import SimulationMessage
 from tui_agent.protocol.unicode_text import format_count

@@ -10,7 +10,7 @@ from pathlib import Path
 from tui_agent.cli.app import require_terminal
 from tui_agent.cli.console.output import escape_control, say
 from tui_agent.cli.console.shared_options import Parser, add_flag, add_groups, add_option, session_options
-from tui_agent.folds.session_history import seen_text
+from tui_agent.folds.simulation_fold import seen_text
 from tui_agent.simulation.job_folder import history_title, read_history
 
 EXAMPLES = """\

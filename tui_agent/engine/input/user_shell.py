@@ -15,7 +15,7 @@ from tui_agent.engine.tools.large_results import recorded_output
 from tui_agent.engine.tools.live_output import CollectedOutput, OutputSampler, open_sampler
 from tui_agent.errors import EnvironmentFault
 from tui_agent.folds.text.plain_text import strip_control_sequences
-from tui_agent.policy.decision.classes import READ_ONLY
+from tui_agent.policy.decision.call_classes import READ_ONLY
 from tui_agent.ports.environment import ExecSpec
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.commands import RunUserShell

@@ -8,7 +8,7 @@ from tui_agent.config.extensions.agent_files import FOLDER, AgentFault, load_nam
 from tui_agent.config.project.neighbour_layouts import user_folders
 from tui_agent.config.settings.settings import Config
 from tui_agent.engine.components import ResolveModel
-from tui_agent.engine.middleware.sections import PromptTexts
+from tui_agent.engine.middleware.prompt_sections import PromptTexts
 from tui_agent.errors import ConfigError
 from tui_agent.models.normalisation import canonical_name, similar_names
 from tui_agent.ports.delegate import INVESTIGATOR, SUBTASK, DelegationRules, Role

@@ -27,7 +27,7 @@ from tui_agent.engine.tools.sandbox_retry import (
     trial_message,
 )
 from tui_agent.errors import ConfigError, EnvironmentFault, ToolCrash, ToolError
-from tui_agent.policy.decision.classes import NETWORK, READ_ONLY
+from tui_agent.policy.decision.call_classes import NETWORK, READ_ONLY
 from tui_agent.policy.decision.escalations import GIT
 from tui_agent.policy.decision.rule_choices import ALLOWED, find_edited_rule_fault, only_once
 from tui_agent.policy.decision.unconfined_commands import OUTSIDE_RISK

@@ -15,7 +15,7 @@ from tui_agent.evals.cases.case import (
     read_tree,
 )
 from tui_agent.evals.cases.task_folder import is_task_folder, load_task_folder
-from tui_agent.plugin_host.bundled import bundled_folder
+from tui_agent.plugin_host.bundled_files import bundled_folder
 
 _ENDINGS = (".toml", ".json")
 _CASE_KEYS = Case.model_fields.keys() - Suite.model_fields.keys()

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tui_agent.errors import ConfigError
-from tui_agent.evals.runs.plan import (
+from tui_agent.evals.runs.plan import Cell, Plan
+from tui_agent.evals.runs.run_folder import (
     LOCK_FILE,
     PLAN_FILE,
     RUNS_FOLDER,
     START_LOCK_FILE,
-    Cell,
     CellResult,
-    Plan,
     RunFolder,
 )
 from tui_agent.fast_dataclass import dataclass

@@ -35,9 +35,10 @@ from tui_agent.evals.checks.workspace import create_workspace
 from tui_agent.evals.checks.workspace_checks import Checker
 from tui_agent.evals.runs.failure_attribution import Conduct, Verdict, judge
 from tui_agent.evals.runs.oracle import CaseOracle
-from tui_agent.evals.runs.plan import ORACLE, Arm, Cell, CellResult, Plan, RunFolder
+from tui_agent.evals.runs.plan import ORACLE, Arm, Cell, Plan
 from tui_agent.evals.runs.pool import end_with_fault
 from tui_agent.evals.runs.preflight import require_model
+from tui_agent.evals.runs.run_folder import CellResult, RunFolder
 from tui_agent.export.trajectory.trajectory_file import TraceWriter
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.ports.session import Session

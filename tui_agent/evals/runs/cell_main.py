@@ -16,8 +16,9 @@ import anyio
 from tui_agent.errors import CaseRefused, TuiAgentError
 from tui_agent.evals.cases.suites import load_suite
 from tui_agent.evals.runs.cell import run_cell
-from tui_agent.evals.runs.plan import Cell, RunFolder
+from tui_agent.evals.runs.plan import Cell
 from tui_agent.evals.runs.pool import FAULT_STATUS, INTERRUPTED_STATUS, REFUSED_STATUS, share_cell_lock
+from tui_agent.evals.runs.run_folder import RunFolder
 
 PARENT_CHECK_INTERVAL_S = 0.5
 GRACE_PERIOD_S = 5.0

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from tui_agent.errors import ConfigError
-from tui_agent.evals.runs.plan import CellResult, RunFolder, describe_fault
+from tui_agent.evals.runs.run_folder import CellResult, RunFolder, describe_fault
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.trace.metrics import MetricsView
 from tui_agent.protocol.base import FrozenModel

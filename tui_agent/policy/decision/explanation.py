@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import accumulate, filterfalse
 
 from tui_agent.policy.catalog.catalog_schema import Effect
-from tui_agent.policy.decision import classes
+from tui_agent.policy.decision import call_classes
 from tui_agent.policy.decision.effect_wording import words_for
 from tui_agent.policy.decision.escalations import is_workspace_program, runs_configured_programs
 from tui_agent.policy.decision.judgement import Judgement, strongest_judgement
@@ -40,7 +40,7 @@ _NO_HOST = "host not known"
 _BLANKS = re.compile(r"[ \t\n]++")
 """Matches blanks in a shell command."""
 # Other space characters are part of a word and must stay visible.
-_SERIOUS = frozenset({classes.ENDS_PROCESSES, classes.DESTRUCTIVE, classes.PRIVILEGE})
+_SERIOUS = frozenset({call_classes.ENDS_PROCESSES, call_classes.DESTRUCTIVE, call_classes.PRIVILEGE})
 _MAX_ROWS_CHARS = 12_000
 """Maximum length of all rows together, in characters: they are part of one event in the log."""
 _STARTS_NEXT = CommandEffect(verb="starts", target="the command below")
@@ -101,8 +101,8 @@ def _explain_command(effect: RunEffect, title: str, command: CommandReport) -> I
 
 
 def _rest(left: Sequence[CommandEffects]) -> CommandEffects:
-    named = classes.sort_classes({name for row in left for name in row.classes})
-    word = "deletes" if classes.DESTRUCTIVE in named else "may do"
+    named = call_classes.sort_classes({name for row in left for name in row.classes})
+    word = "deletes" if call_classes.DESTRUCTIVE in named else "may do"
     effect = CommandEffect(verb=word, target="more (see the full command above)", risky=True)
     return CommandEffects(command=f"{len(left)} more", classes=named, effects=(effect,))
 
@@ -117,21 +117,21 @@ def _rows(
                 if line.refusal:
                     why = CommandEffect(verb="may do", target=f"anything: {line.refusal}", risky=True)
                     yield CommandEffects(
-                        command=_shorten(line.line), classes=(classes.ARBITRARY,), effects=(why,)
+                        command=_shorten(line.line), classes=(call_classes.ARBITRARY,), effects=(why,)
                     )
                 yield from _command_rows(effect, line, new, facts)
             case ReadEffect():
-                yield _row(effect.path, classes.READ_ONLY, "reads")
+                yield _row(effect.path, call_classes.READ_ONLY, "reads")
             case WriteEffect():
                 yield _row(
-                    effect.path, classes.WORKSPACE, "deletes" if effect.removes else "writes", grave=True
+                    effect.path, call_classes.WORKSPACE, "deletes" if effect.removes else "writes", grave=True
                 )
             case NetworkEffect():
-                yield _row(effect.host, classes.NETWORK, "network", grave=True)
+                yield _row(effect.host, call_classes.NETWORK, "network", grave=True)
             case McpCallEffect(server=server, tool=tool):
-                yield _row(f"{server}: {tool}", classes.ARBITRARY, "calls", grave=True)
+                yield _row(f"{server}: {tool}", call_classes.ARBITRARY, "calls", grave=True)
             case InternalEffect():
-                yield CommandEffects(command=effect.subject, classes=(classes.READ_ONLY,))
+                yield CommandEffects(command=effect.subject, classes=(call_classes.READ_ONLY,))
 
 
 def _row(subject: str, name: str, word: str, *, grave: bool = False) -> CommandEffects:
@@ -190,7 +190,7 @@ def _join_rows(starter: CommandEffects, started: CommandEffects) -> CommandEffec
     own = tuple(effect for effect in starter.effects if effect not in (_STARTS_NEXT, _RUNS_CODE))
     return starter.model_copy(
         update={
-            "classes": classes.sort_classes({*starter.classes, *started.classes}),
+            "classes": call_classes.sort_classes({*starter.classes, *started.classes}),
             "effects": tuple(dict.fromkeys((*own, *started.effects))),
         }
     )
@@ -208,7 +208,7 @@ def _command_row(
         shown = (_STARTS_NEXT,)
     return CommandEffects(
         command=_shorten(title),
-        classes=classes.sort_classes(classes.command_classes(command, facts)),
+        classes=call_classes.sort_classes(call_classes.command_classes(command, facts)),
         effects=shown,
     )
 
@@ -255,7 +255,7 @@ def _other_effects(command: CommandReport) -> Iterator[CommandEffect]:
         yield CommandEffect(verb="runs", target="code from outside", risky=True)
     elif command.doubts:
         yield CommandEffect(verb="may do", target=f"anything: {command.doubts[0].reason}", risky=True)
-    elif classes.runs_anything(command):
+    elif call_classes.runs_anything(command):
         yield CommandEffect(verb="may do", target="anything", risky=True)
     elif command.local_program and "start" not in actions:
         yield CommandEffect(verb="runs", target=f"{command.local_program} only if it exists")

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from tui_agent.policy.catalog.catalog import Catalog, built_in_catalog
 from tui_agent.policy.decision.assumptions import local_program_paths, settle_doubts, settle_downloads
+from tui_agent.policy.decision.call_classes import call_classes
 from tui_agent.policy.decision.call_judge import CallJudge
-from tui_agent.policy.decision.classes import call_classes
 from tui_agent.policy.decision.escalations import GIT, program_name, runs_git, secrets_read
 from tui_agent.policy.decision.explanation import effect_rows, explain
 from tui_agent.policy.decision.file_judge import is_single_deletion

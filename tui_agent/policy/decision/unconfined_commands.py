@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from tui_agent.policy.bash.loose_reading import loose_commands
 from tui_agent.policy.catalog.catalog_schema import Effect
-from tui_agent.policy.decision.classes import runs_anything
+from tui_agent.policy.decision.call_classes import runs_anything
 from tui_agent.policy.decision.command_rules import words_of
 from tui_agent.policy.decision.effect_wording import effect_words
 from tui_agent.policy.decision.escalations import runs_git

@@ -23,8 +23,8 @@ from tui_agent.policy.interpreter.command_report import (
     LineReport,
     Value,
 )
-from tui_agent.policy.interpreter.draft import Draft
 from tui_agent.policy.interpreter.expansion import known_value, unknown_value
+from tui_agent.policy.interpreter.report_draft import Draft
 from tui_agent.policy.interpreter.script import ScriptWalker
 from tui_agent.policy.interpreter.shell_state import START, START_FOLDERS, Folders, State
 from tui_agent.policy.interpreter.simple_commands import UNKNOWN_INPUT, CommandReader

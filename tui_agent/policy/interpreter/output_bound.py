@@ -14,9 +14,9 @@ from typing import Final
 from tui_agent.policy.catalog.catalog_schema import CertainOutput
 from tui_agent.policy.interpreter.call_options import ParsedCall
 from tui_agent.policy.interpreter.command_report import Certainty, Value
-from tui_agent.policy.interpreter.draft import Draft
 from tui_agent.policy.interpreter.expansion import known_value, number_value, unknown_value
 from tui_agent.policy.interpreter.patterns import ANY_PATH, OPTION_SIGNS, cut_at_newlines
+from tui_agent.policy.interpreter.report_draft import Draft
 from tui_agent.policy.interpreter.shell_state import folder_text
 
 _SIGN: Final = re.compile(r"(?<!\\)[*?\[]")

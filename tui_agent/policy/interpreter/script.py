@@ -15,9 +15,9 @@ from tui_agent.policy.catalog.catalog import Catalog
 from tui_agent.policy.catalog.catalog_schema import Effect
 from tui_agent.policy.interpreter.call_options import ParsedCall
 from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, Doubt, FileAction, Value
-from tui_agent.policy.interpreter.draft import DEVICES, Draft
 from tui_agent.policy.interpreter.expansion import Expander, known_value, unknown_value
 from tui_agent.policy.interpreter.patterns import cut_at_newlines, split_assignment
+from tui_agent.policy.interpreter.report_draft import DEVICES, Draft
 from tui_agent.policy.interpreter.shell_state import (
     UNREACHED,
     UNSET,

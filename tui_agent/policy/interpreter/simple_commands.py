@@ -16,13 +16,13 @@ from tui_agent.policy.catalog.catalog_entry import Entry
 from tui_agent.policy.catalog.catalog_schema import Effect
 from tui_agent.policy.interpreter.call_options import UNLISTED, ParsedCall, parse_call
 from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, Doubt, FileUse, Value
-from tui_agent.policy.interpreter.draft import Draft
 from tui_agent.policy.interpreter.expansion import known_value, unknown_value
 from tui_agent.policy.interpreter.languages import fd, find, test, xargs
 from tui_agent.policy.interpreter.languages.protocol import ArgumentReader, ArgumentReport, Call
 from tui_agent.policy.interpreter.operands import Operands, assign_operands
 from tui_agent.policy.interpreter.output_bound import bound_output
 from tui_agent.policy.interpreter.reach import measure_reach
+from tui_agent.policy.interpreter.report_draft import Draft
 from tui_agent.policy.interpreter.shell_state import State
 
 MAX_DEPTH: Final = 5

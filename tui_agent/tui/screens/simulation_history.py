@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from textual.strip import Strip
 
 from tui_agent.config.options import SessionOptions
-from tui_agent.folds.session_history import OVERSEERS
+from tui_agent.folds.simulation_fold import OVERSEERS
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import DisplayBlock, MarkdownBlock, TerminalBlock, TextBlock
 from tui_agent.protocol.events.simulation import SimulationMessage, SimulationRole, Viewer

@@ -11,7 +11,6 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.text import cell_text, clean_line, fit, split_cells, width
 from tui_agent.tui.theme.glyphs import Symbols
 from tui_agent.tui.theme.theme import Looks, Role
@@ -228,37 +227,3 @@ def wrap(text: str, room: int) -> list[str]:
             rest = rest[end:].removeprefix(" ")
         lines.append(rest)
     return lines
-
-
-HINTS_GAP, NARROW_HINTS_GAP = 3, 2
-"""Usual and smallest distance between two keys in a row of keys, in cells."""
-
-
-def hint_caption(hint: KeyHint) -> str:
-    """Return the word to show after the key; empty if the key has the same name, e.g. `Delete`."""
-    return "" if hint.word == hint.key.casefold() else f" {hint.word}"
-
-
-def hint_parts(hints: Iterable[KeyHint], pen: Pen, gap: int = HINTS_GAP) -> list[Part]:
-    """Return the keys with their words, with `gap` cells between two keys."""
-    parts: list[Part] = []
-    for hint in hints:
-        parts += [pen.part(" " * gap)] if parts else []
-        parts += [pen.part(hint.key, "t2", bold=True), pen.part(hint_caption(hint), "t3")]
-    return parts
-
-
-def fit_hints(hints: Iterable[KeyHint], room: int, least: int = 0) -> list[KeyHint]:
-    """Return the hints that fit into `room` cells, but at least `least` hints.
-
-    The last hints are left out first. Keys that leave the screen are left out only after all others.
-    """
-    shown = list(hints)
-    while len(shown) > least and hints_width(shown) > room:
-        shown.remove(next((hint for hint in reversed(shown) if not hint.leaves), shown[-1]))
-    return shown
-
-
-def hints_width(hints: Sequence[KeyHint], gap: int = HINTS_GAP) -> int:
-    """Return the width in cells of the keys with their words."""
-    return sum(len(hint.key) + len(hint_caption(hint)) + gap for hint in hints) - gap

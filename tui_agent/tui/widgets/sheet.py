@@ -12,9 +12,10 @@ from textual.strip import Strip
 from tui_agent.folds.views import ViewName
 from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.footer import fit_hints, hint_parts, hints_width
 from tui_agent.tui.widgets.lists import Intent
 from tui_agent.tui.widgets.question_keys import ResultT
-from tui_agent.tui.widgets.rows import Pen, fit_hints, hint_parts, hints_width, intent_of
+from tui_agent.tui.widgets.rows import Pen, intent_of
 from tui_agent.tui.widgets.sheet_frame import SheetFrame
 
 NO_ROW = -1

@@ -20,7 +20,7 @@ class SeenMessage(NamedTuple):
     text: str
 
 
-class SessionHistory:
+class SimulationHistory:
     """The messages of a simulation in order."""
 
     def __init__(self) -> None:
