@@ -355,7 +355,6 @@ def test_resolving_imports_no_http_and_no_litellm() -> None:
     code = (
         "import json, sys\n"
         "from tui_agent.models.factory import ModelFactory\n"
-        "from tui_agent.models import \n"
         "info = ModelFactory({}, {'ANTHROPIC_API_KEY': 'k'}, None).resolve('anthropic/claude-sonnet-4-5')\n"
         "print(json.dumps([info.window, sorted({'httpx', 'litellm', 'openai', 'textual'} & set(sys.modules))]))"
     )

@@ -183,7 +183,7 @@ def _functions_with_pane(folds: Path) -> list[str]:
 def draw_rows(blocks: Sequence[DisplayBlock], width: int) -> list[str]:
     """Return the screen rows of `blocks`, as text."""
     # Imported here, because drawing loads modules that no other command needs.
-    themes, symbols = (import_module(f"tui_agent.tui.theme.{name}") for name in ("theme", "symbols"))
+    themes, symbols = (import_module(f"tui_agent.tui.theme.{name}") for name in ("theme", "glyphs"))
     theme = import_module("tui_agent.tui.theme.first_look").named_theme("night", {})
     looks = themes.Looks(themes.Palette(theme), symbols.UNICODE)
     strips = import_module("tui_agent.tui.transcript.blocks").draw_blocks(blocks, looks, width, "s1")
