@@ -17,6 +17,7 @@ from tui_agent.folds.transcript.entries import NoticeEntry
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.commands import (
     Command,
+    ContinueTurn,
     Interrupt,
     PlanRevert,
     Queue,
@@ -111,6 +112,21 @@ async def test_undo_takes_back_a_turn_with_its_files_and_redo_brings_both_again(
         await go(bench, Redo())
         assert (files(tmp_path), said(bench)) == ({"a.txt": "one", "b.txt": "two"}, ["first", "second"])
         assert check_pairs(bench.recorder.messages()) == []
+
+
+async def test_one_undo_takes_back_a_turn_that_a_crash_cut_in_two(tmp_path: Path) -> None:
+    async with told(tmp_path, write("a.txt", "one"), [anyio.sleep_forever]) as bench:
+        bench.submit(SubmitPrompt(text="first"))
+        await bench.until("tool.finished")
+    async with told(tmp_path, write("b.txt", "two"), say("A.")) as bench:
+        ended = bench.kinds().count("turn.finished")
+        bench.submit(ContinueTurn())
+        await bench.until("turn.finished", ended + 1)
+        assert files(tmp_path) == {"a.txt": "one", "b.txt": "two"}
+        await go(bench, Undo())
+        assert (files(tmp_path), said(bench)) == ({}, [])
+        await go(bench, Redo())
+        assert (files(tmp_path), said(bench)[0]) == ({"a.txt": "one", "b.txt": "two"}, "first")
 
 
 def ran(bench: Bench) -> list[str]:

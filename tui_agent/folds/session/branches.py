@@ -11,10 +11,11 @@ from dataclasses import field
 from typing import Literal
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.folds.session.unfinished_work import PROGRAM_ENDED
 from tui_agent.protocol.base import MAIN_AGENT
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionHeadMoved
-from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 
 MoveReason = Literal["revert", "undo", "branch", "hunk", "files"]
 Reason = MoveReason | Literal["redo"]
@@ -114,6 +115,8 @@ class BranchesState:
     """The complete state of `Branches`, for a snapshot.
 
     - `prompts`: (event, event before it) of each prompt, and of each continuation without a message, on all branches.
+      The rest of a turn after a crash belongs to the prompt of this turn.
+    - `has_crashed`: True if the newest turn ended with a crash of the program.
     - `undone`: the head before each undo that a redo can reverse, newest last.
     - `turns`: maps the number of a turn to its entry in `prompts`. A number is never used again after an undo.
     """
@@ -122,6 +125,7 @@ class BranchesState:
     prompts: list[tuple[int, int]] = field(default_factory=list)
     undone: list[int] = field(default_factory=list)
     turns: dict[int, tuple[int, int]] = field(default_factory=dict)
+    has_crashed: bool = False
 
 
 class Branches:
@@ -138,13 +142,18 @@ class Branches:
                 self._apply_move(ev, payload)
             case UserMessageReceived() | TurnStarted() if ev.agent == MAIN_AGENT and ev.parent is not None:
                 self._apply_turn(ev.seq, ev.parent, payload)
+            case TurnFinished(detail=detail):
+                self.state.has_crashed = detail == PROGRAM_ENDED
+                return False
             case _:
                 return False
         self._view = None
         return True
 
     def _apply_turn(self, seq: int, parent: int, payload: UserMessageReceived | TurnStarted) -> None:
-        if isinstance(payload, UserMessageReceived) or payload.is_continuation:
+        is_rest = self.state.has_crashed and bool(self.state.prompts)
+        self.state.has_crashed = False
+        if isinstance(payload, UserMessageReceived) or (payload.is_continuation and not is_rest):
             self.state.prompts.append((seq, parent))
             self.state.undone.clear()  # after a new message, a redo would discard it
         if isinstance(payload, TurnStarted) and self.state.prompts:
@@ -153,6 +162,7 @@ class Branches:
     def _apply_move(self, ev: Envelope, payload: SessionHeadMoved) -> None:
         move = HeadMove(ev.seq, ev.time, payload.to_seq, payload.from_seq, payload.reason, payload.files)
         self.state.moves.append(move)
+        self.state.has_crashed = False
         if payload.reason == "redo":
             del self.state.undone[-1:]
         else:

@@ -21,7 +21,7 @@ from tui_agent.folds.session.checkpoints import Commits
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state import Draft
 
-FORMAT: Final = 55
+FORMAT: Final = 56
 """Version of the snapshot format. Increase it whenever a fold (a class that computes state from events) stores or
 computes different data."""
 MAX_MESSAGES: Final = 20_000
