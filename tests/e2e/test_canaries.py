@@ -19,7 +19,15 @@ pytestmark = pytest.mark.e2e
 CANARY = "canary-Zq8w+Xv/71Lk"
 """No issuer's format: only the variable says that it is a secret."""
 ISSUED = "".join(("gh", "p_", "Ab3dEf6hIj9lMn2pQr5tUv8xYz1BcD4fGh7J"))
-SPELLED = (CANARY, ISSUED, base64.b64encode(CANARY.encode()).decode().rstrip("=")[:-1], CANARY.encode().hex())
+PIN = "pin-4711-9932"
+"""No rule knows it, but the file that holds it is one with secrets."""
+SPELLED = (
+    CANARY,
+    ISSUED,
+    PIN,
+    base64.b64encode(CANARY.encode()).decode().rstrip("=")[:-1],
+    CANARY.encode().hex(),
+)
 
 SCRIPT = f"""
 answers:
@@ -72,6 +80,8 @@ def git(*words: str) -> bytes:
 
 def recorded(program: Program, tmp_path: Path) -> "subprocess.CompletedProcess[str]":
     (program.workspace / "notes.txt").write_text(f"{CANARY} {ISSUED}\n")
+    (program.workspace / "service").mkdir()
+    (program.workspace / "service" / ".env").write_text(f"PIN={PIN}\n")
     (tmp_path / "script.yaml").write_text(SCRIPT)
     config = program.home / ".config" / "tui-agent"
     config.mkdir(parents=True)
@@ -144,7 +154,7 @@ def test_exports_of_files_warn_or_are_redacted(program: Program, tmp_path: Path)
         export = ("sessions", "export", "latest", "--format", form)
         assert call(program, *export, "-o", str(plain)).stderr == WARNING, form
         assert call(program, *export, "--redact", "-o", str(redacted)).stderr == "", form
-        assert set(found(content_of(plain, tmp_path / f"{form}-plain"))) >= {CANARY, ISSUED}, form
+        assert set(found(content_of(plain, tmp_path / f"{form}-plain"))) >= {CANARY, ISSUED, PIN}, form
         assert found(content_of(redacted, tmp_path / f"{form}-redacted")) == [], form
     imported = call(program, "sessions", "import", str(redacted))
     assert (imported.returncode, imported.stderr) == (0, "")
@@ -152,4 +162,5 @@ def test_exports_of_files_warn_or_are_redacted(program: Program, tmp_path: Path)
     assert call(program, "sessions", "verify", session).returncode == 0
     out = tmp_path / "out"
     assert call(program, "checkout-part", session, "-1", str(out)).returncode == 0
+    assert (out / "service" / ".env").read_text() == "[redacted: secret file]\n"
     assert (out / "notes.txt").read_text() == "[redacted: MY_LOGIN_TOKEN] [redacted: github token]\n"

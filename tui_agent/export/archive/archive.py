@@ -78,8 +78,10 @@ async def export_archive(
         checkpoint_stores = find_checkpoint_stores(folder)
         renamed: dict[str, str] = {}
         if files and checkpoint_stores:
-            redact = redactor.redact_content if redact_files else None
-            renamed = await open_store(checkpoint_stores[0]).export_bundle(staged / BUNDLE, redact)
+            checkpoint_redactor = redactor if redact_files else None
+            renamed = await open_store(checkpoint_stores[0]).export_bundle(
+                staged / BUNDLE, checkpoint_redactor
+            )
         manifest = _stage(RedactedLog(folder, redactor, renamed=renamed), folder, redactor, staged)
         _pack(staged, manifest, draft)
     return manifest

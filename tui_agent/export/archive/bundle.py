@@ -61,7 +61,7 @@ async def export_bundle(
         return
     with create_file(dest) as draft:
         draft.unlink()
-        await open_store(store).export_bundle(draft, redactor.redact_content if redactor else None)
+        await open_store(store).export_bundle(draft, redactor)
 
 
 async def checkout_part(folder: Path, part: int, dest: Path) -> str:

@@ -6,9 +6,11 @@ Invariant: in a redacted history, every file's content, every path and every mes
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from anyio.to_thread import run_sync
 
+from tui_agent.folds.text.redaction_placeholders import SECRET_FILE_CONTENT
 from tui_agent.workspace.checkpoints.alternates import (
     alternates_file,
     borrows_from_partial_clone,
@@ -164,39 +166,69 @@ def clear_drafts(store: Path) -> None:
             leftover.unlink(missing_ok=True)
 
 
-Redact = Callable[[bytes], bytes]
-_DATA, _PATHS = b"data ", (b"M ", b"D ")
+class ContentRedactor(Protocol):
+    """Removes secrets from files. `is_secret_file`: returns True for a path whose whole content is secret."""
+
+    is_secret_file: Callable[[str], bool]
+
+    def redact_content(self, data: bytes) -> bytes: ...
 
 
-async def copy_redacted(source: CheckpointStore, target: CheckpointStore, redact: Redact) -> dict[str, str]:
+_DATA, _MARK, _CHANGED, _PATHS = b"data ", b"mark ", b"M ", (b"M ", b"D ")
+
+
+async def copy_redacted(
+    source: CheckpointStore, target: CheckpointStore, redactor: ContentRedactor
+) -> dict[str, str]:
     """Write the redacted history of `source` into the new store `target`.
 
     Return a map from each changed commit id to its new id.
     """
     old_marks, new_marks = (target.git.folder / name for name in ("old-marks", "new-marks"))
     stream = await source.git("fast-export", "--all", f"--export-marks={old_marks}")
-    redacted = b"".join(redact_stream(stream, redact))
+    redacted = b"".join(redact_stream(stream, redactor))
     await target.git("fast-import", "--quiet", f"--export-marks={new_marks}", stdin=redacted)
     old, new = _read_marks(old_marks), _read_marks(new_marks)
     return {old[mark]: new[mark] for mark in old.keys() & new.keys() if old[mark] != new[mark]}
 
 
-def redact_stream(stream: bytes, redact: Redact) -> Iterator[bytes]:
+def redact_stream(stream: bytes, redactor: ContentRedactor) -> Iterator[bytes]:
     """Yield a `git fast-export` stream in pieces, with secrets in contents, paths and messages redacted."""
+    secret_marks = {
+        line.split(b" ")[2]
+        for line, _ in _split_stream(stream)
+        if line.startswith(_CHANGED) and redactor.is_secret_file(_path_of(line))
+    }
+    mark = b""
+    for line, data in _split_stream(stream):
+        if line.startswith(_MARK):
+            mark = line[len(_MARK) :].rstrip()
+        if data is not None:
+            redacted = SECRET_FILE_CONTENT if mark in secret_marks else redactor.redact_content(data)
+            yield b"%s%d\n%s" % (_DATA, len(redacted), redacted)
+        else:
+            yield redactor.redact_content(line) if line.startswith(_PATHS) else line
+
+
+def _split_stream(stream: bytes) -> Iterator[tuple[bytes, bytes | None]]:
+    """Yield (line, the content that follows a line with its size; otherwise None)."""
     position = 0
     while position < len(stream):
         end = stream.find(b"\n", position) + 1 or len(stream)
         line, position = stream[position:end], end
         if line.startswith(_DATA):
             # The size says where the content ends. The content itself can contain any line.
-            size = int(line[len(_DATA) :])
-            data = redact(stream[position : position + size])
-            position += size
-            yield b"%s%d\n%s" % (_DATA, len(data), data)
-        elif line.startswith(_PATHS):
-            yield redact(line)
+            end = position + int(line[len(_DATA) :])
+            yield line, stream[position:end]
+            position = end
         else:
-            yield line
+            yield line, None
+
+
+def _path_of(line: bytes) -> str:
+    """Return the path in a line such as `M 100644 :5 config/.env`."""
+    # Git puts unusual paths in quotes and escapes them. The last name still shows if the file is secret.
+    return line.split(b" ", 3)[3].rstrip(b"\n").strip(b'"').decode("utf-8", "replace")
 
 
 def _read_marks(file: Path) -> dict[str, str]:

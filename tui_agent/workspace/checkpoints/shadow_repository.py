@@ -26,7 +26,7 @@ from tui_agent.workspace.checkpoints.change_detection import changed_after, find
 from tui_agent.workspace.checkpoints.checkpoint_limits import Limits, find_git, unavailable_reason
 from tui_agent.workspace.checkpoints.file_modes import Modes
 from tui_agent.workspace.checkpoints.git_runner import Git, RunProgram, run_program, split_names
-from tui_agent.workspace.checkpoints.maintenance import Redact, copy_redacted
+from tui_agent.workspace.checkpoints.maintenance import ContentRedactor, copy_redacted
 from tui_agent.workspace.checkpoints.rooted_files import LINK
 from tui_agent.workspace.checkpoints.store_state import CheckpointStore, disk_error
 
@@ -289,22 +289,22 @@ class GitCheckpoints:
                 files = {path: entry.git_mode for path, entry in tracked.items() if entry.git_mode != LINK}
                 await run_sync(_set_bits, dest, files, modes)
 
-    async def export_bundle(self, dest: Path, redact: Redact | None = None) -> dict[str, str]:
+    async def export_bundle(self, dest: Path, redactor: ContentRedactor | None = None) -> dict[str, str]:
         """Write all checkpoints into one file for `git clone`.
 
-        `redact`: function that redacts files, names and messages (None: write everything unchanged).
+        `redactor`: removes secrets from files, names and messages (None: write everything unchanged).
 
         Return a map from the id of each commit that redaction changed to the commit's new id.
         """
         async with self._read_access() as shadow:
-            if redact is None:
+            if redactor is None:
                 await maintenance.export_bundle(shadow, dest)
                 return {}
             with TemporaryDirectory(prefix="tui-agent-redacted-") as folder:
                 copy = GitCheckpoints(Path(folder), Path(folder) / "copy.git")
                 async with copy._open_exclusively(begun=False) as redacted:
                     await store_setup.open_store(redacted)
-                    renamed = await copy_redacted(shadow, redacted, redact)
+                    renamed = await copy_redacted(shadow, redacted, redactor)
                     await maintenance.export_bundle(redacted, dest)
             return renamed
 
