@@ -41,7 +41,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def report_checkout(names: dict[str, str], commit: str, dest: Path, arguments: argparse.Namespace) -> int:
-    """Print which checkpoint was written to `dest`; return 0."""
+    """Print which checkpoint was written to `dest`; return 0.
+
+    `names`: further fields of the JSON object, such as the session's id.
+    """
     say_result(
         {**names, "part": arguments.part, "commit": commit, "path": str(dest)},
         f"{dest}: files after part {arguments.part}, checkpoint {commit[:12]}",

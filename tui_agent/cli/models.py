@@ -78,7 +78,7 @@ def list_models(arguments: argparse.Namespace) -> None:
 
 
 def row(info: ModelInfo, *, chosen: str) -> list[str]:
-    """Return the table cells of one model."""
+    """Return the table cells of one model. A star marks the model of the profile `chosen`."""
     name = f"{info.profile} *" if info.profile == chosen else info.profile
     window = format_tokens(info.window) if info.window else "?"
     return [name, info.provider, info.model, window, price(info.input_price), price(info.output_price)]

@@ -85,7 +85,7 @@ def show(projects: Sequence[Project], paths: Paths, *, as_json: bool) -> None:
 
 
 def files_of(project: Project, paths: Paths) -> Iterator[tuple[str, str, str]]:
-    """Yield (mark, name, possible effect) of each file of a project; deleted files come last."""
+    """Yield (change since the last decision, name, possible effect) of each file of a project, deleted files last."""
     marked = trust.compare_files(project.files, paths)
     for file in project.files.files:
         yield marked.get(file.name, ""), file.name, describe_effect(file)

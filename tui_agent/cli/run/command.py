@@ -183,6 +183,10 @@ async def run_one_turn(
 ) -> Outcome:
     """Open the selected session, run one turn and close the session.
 
+    - `begin`: the prompt, or a command that continues the session.
+    - `show`: called with each event.
+    - `after_turn`: called when the turn has ended; it can return the start of another turn.
+
     Raise `ConfigError` if no model is set, or if the user has not decided about the project's files. Raise
     `StoreError` if the log cannot be written.
     """

@@ -113,7 +113,7 @@ def as_json(summary: SessionSummary) -> dict[str, object]:
 
 
 def heads(*, everywhere: bool) -> Sequence[str]:
-    """Return the column names of the list of sessions."""
+    """Return the column names of the list of sessions. `everywhere`: with a column for the workspace."""
     return ["id", "used", "events", "size", *(["workspace"] if everywhere else []), "title"]
 
 

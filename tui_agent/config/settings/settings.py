@@ -126,7 +126,10 @@ class ModelProfile(Table):
 
 
 class SecretSettings(Table):
-    """The `[secrets]` table: how secrets are sent to the model. It has no effect on logs, panes, exports and reports."""
+    """The `[secrets]` table: how secrets are sent to the model.
+
+    Logs, panes, exports and reports never contain secrets, whatever this table says.
+    """
 
     model_sees: Literal["redacted", "plain"] = Field(
         "redacted",

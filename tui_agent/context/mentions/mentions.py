@@ -474,7 +474,7 @@ def _symbol_mention(
 
 
 def _is_named(symbol: str, name: str) -> bool:
-    """Return True if a mentioned symbol is the definition `name`, given with or without its class or module."""
+    """Return True if the mentioned `symbol` and a definition's `name` agree. Either can lack the class or module."""
     names = (f".{symbol.replace('::', '.')}", f".{name}")
     return names[0].endswith(names[1]) or names[1].endswith(names[0])
 

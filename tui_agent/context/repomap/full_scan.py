@@ -92,7 +92,7 @@ class FullScan:
     `no_text`: paths of files that cannot be read as text.
     `skipped`: number of files in `no_text`, by reason.
     `words`: maps the path of a text file to its score.
-    `values`: maps a word of the question to its value.
+    `values`: maps a word of the question to its value (weight times rarity).
     """
 
     def __init__(self, root: str, entries: Iterable[Entry], query: Query, hidden: Collection[str]) -> None:

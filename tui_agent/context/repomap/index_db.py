@@ -308,7 +308,10 @@ class IndexFile:
         self._db.executemany("INSERT INTO edges VALUES(?,?,?)", edges)
 
     def scores(self, term: str, weights: Sequence[float]) -> tuple["array[int]", "array[float]"]:
-        """Return the row ids of the files with a word, and the word's BM25 score in each file."""
+        """Return the row ids of the files with a word, and the word's BM25 score in each file.
+
+        `weights`: factors for a match in the path, in the defined names, and in the rest of the file.
+        """
         rows = self._db.execute(
             "SELECT rowid, -bm25(words,?,?,?) FROM words WHERE words MATCH ? ORDER BY rowid",
             (*weights, f'"{term}"'),

@@ -25,9 +25,9 @@ MIN_CHARS: Final = 2_000
 WORK: Final = 0.25
 """Fraction of the window that should be free for work between two summaries."""
 _OVERHEAD_FACTOR: Final = 1.15
-"""Factor for the user's words in the size limit of a summary whose required content must be cut.
+"""Size limit of a summary whose required content must be cut, as a multiple of the size of the user's words.
 
-It leaves room for the other required content.
+The part above 1 is room for the other required content.
 """
 
 

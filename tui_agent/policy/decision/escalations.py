@@ -166,7 +166,7 @@ def _reads_secret(use: FileUse, path: str, secret: SecretFile, facts: PolicyFact
 
 
 def _skips(use: FileUse, secret: SecretFile, start: str) -> bool:
-    """Return True if a program does not read the secret file when it reads the folder `start`."""
+    """Return True if the command leaves out the secret file when it reads the folder `start`, as `use` describes."""
     names = _names_below(start, secret.name)
     if not names:
         return False
@@ -190,7 +190,7 @@ def _names_below(start: str, path: str) -> Sequence[str]:
 
 
 def follows_link(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to ask if a command can reach secret or outside files through a link. Empty if there is none."""
+    """Return a reason to ask if a link can lead a command to secret files or out of the workspace; otherwise empty."""
     for use, path in uses:
         relative = place(path, facts).relative
         follows = use.follows_links and use.below

@@ -118,7 +118,7 @@ class FileJudge:
     def find_write_guard(self, location: Place, *, pattern: bool) -> str:
         """Return the name of the guard against writing a file, such as "secret". Empty if no guard applies.
 
-        `pattern`: True if the path of `location` is a shell pattern. Such a path is guarded if it matches a secret file.
+        `pattern`: True if the path of `location` is a shell pattern. Such a path is guarded if it matches the name of a secret file.
         """
         guard = self.guards.find_write_guard(location, self.facts, pattern=pattern)
         return guard or ("secret" if pattern and self._matches_secret(location) else "")

@@ -73,7 +73,7 @@ def may_choose(shape: str, name: str) -> bool:
 
 
 def leads_through_pattern(path: str) -> bool:
-    """Return True if a folder of the path is a pattern (`*/x`). It can match a link to another folder."""
+    """Return True if a folder of the path is a pattern (`*/x`). The pattern can match a link to another folder."""
     return not SIGNS.isdisjoint(path.rpartition("/")[0])
 
 

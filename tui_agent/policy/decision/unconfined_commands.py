@@ -118,7 +118,7 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
 def must_leave_sandbox(lines: Lines, facts: PolicyFacts) -> bool:
     """Return True if fully understood commands delete or move a file outside the workspace.
 
-    They must run outside the sandbox, because it cannot make a single file in a protected folder removable.
+    Such commands must run outside the sandbox, which cannot make a single file in a protected folder removable.
     """
     # Code, also that of git's hooks, must not run outside the sandbox just because the same line deletes a file there.
     if not facts.sandboxed or any(

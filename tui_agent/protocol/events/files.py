@@ -37,7 +37,8 @@ class FileChanged(Payload):
     `hidden_changes`: CRC-32 of each redacted line that looks the same before and after, although its hidden values
     changed.
 
-    `other_session`: title of the session in the same folder that made the change, if the author `human` is one.
+    `other_session`: title of the other session in the same folder that made the change. Empty if there is none; with a
+    title, the author is `human`.
 
     A file can keep its changes when a turn is undone. The changes are then recorded again with the author `human`,
     and `original_author` is the author who made them.
