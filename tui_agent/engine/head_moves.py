@@ -67,8 +67,8 @@ class HeadMoves:
     async def call_after(self, act: Callable[[], object]) -> None:
         """Call `act` when the running move has ended.
 
-        A message must be recorded with this method. Recorded earlier, it would belong to the branch that the undo
-        leaves.
+        Record each message with this method. If it were recorded before the move has ended, it would belong to the
+        branch that the session leaves.
         """
         if self.end is not None:
             await self.end.wait()

@@ -59,7 +59,7 @@ def seen_text(message: SimulationMessage, viewer: Viewer) -> str:
 
 
 def _own_answer(message: SimulationMessage, reasoning: str, action: str, response: str) -> str:
-    """Return the simulated user's earlier answer, in the format that its answers must have."""
+    """Return an earlier answer of the simulated user, in the format that the simulated user's answers must have."""
     if action:
         response = f"```bash\n{action}\n```"
     elif "agent" in message.visible_to:

@@ -171,8 +171,8 @@ async def checkpoint_notes(folder: Path, settings: CheckpointSettings) -> list[s
 async def add_worktree(workspace: Path, dest: Path, store: Path, commit: str) -> Path:
     """Create a git work tree at `dest` with the files of the checkpoint `commit`.
 
-    The work tree belongs to the user's repository. Return its folder that corresponds to `workspace`. Raise
-    `UsageError` if git refuses. Raise `CheckpointError` if the checkpoint cannot be read.
+    The work tree belongs to the user's repository. Return the folder in the work tree that corresponds to `workspace`.
+    Raise `UsageError` if git refuses. Raise `CheckpointError` if the checkpoint cannot be read.
     """
     top = (await run_user_git(workspace, "rev-parse", "--show-toplevel")).strip()
     await run_user_git(workspace, "worktree", "add", "--detach", "--", str(dest), "HEAD")

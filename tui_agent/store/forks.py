@@ -35,7 +35,7 @@ def find_fork_point(folder: Path, at_seq: int) -> SessionForked:
     The payload's `parent_session` names the session that recorded the event `at_seq`: this session or one of its
     parents. Raise `StoreError` if there is no such event.
 
-    `at_seq`: the last event that the fork shares.
+    `at_seq`: the last event that the fork shares with the session in `folder`.
     """
     history = load_lineage(folder)
     if history.fault is not None:

@@ -127,7 +127,7 @@ def iterate_records(
 
 
 def read_marks(folder: Path) -> list[Record]:
-    """Return the moves to earlier events, the starts of turns and the checkpoints, of all branches.
+    """Return the records about moves to earlier events, starts of turns, and checkpoints, from all branches.
 
     Raise `SessionNotFound` if there is no log.
     """

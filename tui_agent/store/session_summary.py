@@ -40,8 +40,7 @@ class SessionSummary:
     - `outcome`: state of the newest turn.
     - `parent`, `forked_at`: session and event from which a fork was created.
     - `is_damaged`: True if the log's start is unreadable. `workspace` can then be empty.
-    - `is_other_version`: True if another version of the product wrote the log. The session can be read but not
-      opened.
+    - `is_other_version`: True if another version of tui-agent wrote the log. The session can be read but not opened.
     """
 
     id: SessionId

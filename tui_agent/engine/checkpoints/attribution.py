@@ -161,8 +161,8 @@ async def note_changes_by_others(
 ) -> WorkspaceChanges:
     """Return `changes` with the names of other sessions that recorded the same change of a file.
 
-    If the author is not the user, also mark each file as contested that an edit tool of another session changed. If the
-    other sessions cannot be read, record an error, and mark all files in this case.
+    If the author is not the user, also mark the files that edit tools of other sessions changed as contested. If the
+    other sessions cannot be read, record an error, and mark all files as contested.
 
     - `read_others`: function that returns the changes by other sessions (None: there are none).
     - `since`: time of the previous comparison, in seconds since the epoch.

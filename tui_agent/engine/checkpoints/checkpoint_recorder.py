@@ -199,7 +199,7 @@ class CheckpointRecorder:
 
         If `paths` is None, return and record the changes to all files. The caller must then call `commit_changes`.
 
-        `call_id`: id to record instead of the running call's id.
+        `call_id`: the call to record as the cause of the changes (None: the running call).
         """
         if self._store is None or self._open_call is None:
             return None
@@ -312,7 +312,8 @@ class CheckpointRecorder:
     async def aclose(self, *, unattended: bool = False) -> None:
         """Stop background work.
 
-        `unattended`: run maintenance now for up to `FINAL_MAINTENANCE_S`, because the session was never idle.
+        `unattended`: True to run maintenance now, for up to `FINAL_MAINTENANCE_S`. An unattended session has not run it
+        before, because it was never idle.
         """
         self.stop_maintenance()
         self._is_closing = True

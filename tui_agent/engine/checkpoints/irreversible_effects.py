@@ -201,7 +201,7 @@ def find_new_commits(repository: Repository | None, spans: Sequence[tuple[float,
 
 
 def _commits_after_reset(end: str, parents: Mapping[str, str]) -> dict[str, str]:
-    """Return those of the commits `parents` that a reset of the branch to the commit `end` keeps.
+    """Return the commits of `parents` that are still on the branch after it was reset to the commit `end`.
 
     `parents`: maps each commit to its parent, oldest first. The reset removes the first child of `end` and all later
     commits.

@@ -108,7 +108,7 @@ class Compactor:
     async def make_room(self, packed: PackedRequest, answer: int) -> bool:
         """Compact the history if the next request does not fit in the window. Return True if the history changed.
 
-        `answer`: number of tokens of the answer.
+        `answer`: number of tokens to reserve for the answer.
 
         Raise `AgentLoopDetected` if the agent repeats the same calls after each compaction.
         """

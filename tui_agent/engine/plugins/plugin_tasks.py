@@ -23,8 +23,8 @@ from tui_agent.protocol.events.plugin import PluginFailed
 def guard_plugin_tasks(report: Callable[[PluginFailed], object]) -> Iterator[None]:
     """Guard the tasks of plugins in the `with` block.
 
-    A plugin's task was started by the plugin or runs the plugin's coroutine. After the block, the remaining tasks of
-    plugins are cancelled again and again until they have ended.
+    A task is a plugin's task if the plugin started it, or if it runs a coroutine of the plugin. After the block, the
+    remaining tasks of plugins are cancelled again and again until they have ended.
     """
     guarded: WeakSet[asyncio.Task[Any]] = WeakSet()
 

@@ -250,7 +250,7 @@ class Gate:
         return min(env.find_private_temp_paths(paths), default="")
 
     def _outside_changes(self, case: JudgedCall, content: str) -> dict[str, str]:
-        """Return the values of a permission request's fields that differ if the command runs outside the sandbox."""
+        """Return the fields of a permission request that need other values if the command runs outside the sandbox."""
         return {"sandbox": "", "digest": self._digest(case, f"outside {content}")}
 
     def _find_rule_fault(

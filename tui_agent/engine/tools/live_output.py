@@ -104,7 +104,7 @@ class OutputSampler:
         self._merger.flush()
 
     def finish(self) -> None:
-        """Record the buffered text. Output that waits for the next sample is not recorded."""
+        """Record the text that was already selected. Drop the output since the last sample."""
         self._merger.finish()
 
     def _sample_if_due(self) -> None:

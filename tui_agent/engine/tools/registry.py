@@ -138,7 +138,7 @@ class ToolRegistry:
     def unknown_tool_message(self, name: str, offered: Collection[str] | None = None) -> InvalidArguments:
         """Return a message that the tool `name` does not exist, with the names of similar tools, else of some tools.
 
-        `offered`: names of the tools that the model can use now. The message names no others (None: all tools).
+        `offered`: names of the tools that the model can use now (None: all tools). The message lists only these.
         """
         listed = [known for known, tool in self._tools.items() if tool.spec.listed]
         named = [known for known in listed if offered is None or known in offered]

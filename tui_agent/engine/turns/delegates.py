@@ -333,7 +333,7 @@ class Brief(BaseMiddleware):
         self._state = state
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return the role's prompt, the workspace and, under the policy `plan`, its rule."""
+        """Return the role's prompt, facts about the workspace and, under the policy `plan`, the rule of this policy."""
         is_planning = state.settings is not None and state.settings.policy == "plan"
         plan = (Fragment(id="plan_mode", text=PLAN_NOTE, priority=350),) if is_planning else ()
         return (

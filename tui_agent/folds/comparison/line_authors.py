@@ -58,7 +58,7 @@ class SessionDiff(LineDiff):
 
 
 def trace_lines(versions: Iterable[Sequence[str]]) -> list[TracedLine]:
-    """Return the lines of the newest version and of the user's version, in order.
+    """Return one list with the lines of the newest version and of the user's version, in order.
 
     `versions`: the lines of each version, in the form of `split_lines`. The session made the first change, the user the
     second, and so on in turn.

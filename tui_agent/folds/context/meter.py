@@ -67,7 +67,7 @@ class ContextMeterView:
 
     - `used`, `sections`: sizes that include the newest answer.
     - `window`: 0 before there is a model.
-    - `assumed`: True if tui-agent had to assume `window`, because the model's profile has no or another window.
+    - `assumed`: True if tui-agent assumes `window`, because the model's profile has no window or seems to be wrong.
     - `estimated`: True until the provider's own count arrives.
     - `next_cost_usd`: expected cost of the next turn's first request.
     - `cache_breaks`: number of requests that could not use the provider's cache, because their beginning had changed.

@@ -78,7 +78,7 @@ class BranchesView:
 
     @property
     def redo_reason(self) -> MoveReason | None:
-        """The reason of the undo or revert that a redo would reverse. None if there is none."""
+        """The kind of move, e.g. `undo`, that a redo would reverse. None if there is nothing to redo."""
         move = self.undone_move
         return None if move is None or move.reason == "redo" else move.reason
 

@@ -132,7 +132,7 @@ class StagingFolder:
             self._lock_fd = None
 
     def stage(self, number: int, content: bytes, bits: int, *, link: bool) -> None:
-        """Write a new file or link into the staging folder, under the number for a later `Move`."""
+        """Write a new file or link into the staging folder. `number`: the field `staged` of its later `Move`."""
         with self._files.folder([self._name]) as stage:
             if link:
                 self._operations.symlink(content, f"{number}.new", stage)

@@ -112,7 +112,7 @@ class DockerCommandLine:
     def run(self, name: str, env: Mapping[str, str], *, has_input: bool = False) -> tuple[str, ...]:
         """Return the first words of a command line that runs a program in the container.
 
-        The words of the program must follow them. The program's working folder is `env["PWD"]`.
+        The caller must append the program and its arguments. The program's working folder is `env["PWD"]`.
         """
         variables = (word for key, value in env.items() for word in ("-e", f"{key}={value}"))
         return (*self._command, "exec", *(["-i"] if has_input else []), "-w", env["PWD"], *variables, name)
@@ -137,7 +137,7 @@ class DockerCommandLine:
         return (*self._command, "build", "-t", tag, "-f", dockerfile, os.path.dirname(dockerfile))  # noqa: PTH120
 
     def create_container(self, name: str, image: str) -> tuple[str, ...]:
-        """Return the command line for creating a container. It is never started; files are copied from it."""
+        """Return the command line for creating a container that is never started: only files are copied from it."""
         return (*self._command, "create", "--pull=never", "--name", name, image, "sh")
 
 

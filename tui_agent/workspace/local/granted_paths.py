@@ -32,7 +32,7 @@ class LocalFilesystem(Protocol):
 def grant_paths(
     env: Environment, effects: Sequence[Effect], resolved: Mapping[str, str] | None = None
 ) -> Environment:
-    """Return `env`, extended by access to the files outside the workspace that a tool call's `effects` name.
+    """Return `env` with access to the files outside the workspace that are named in a tool call's `effects`.
 
     `resolved`: maps the call's paths to their real paths at the policy's decision; None before a decision.
 

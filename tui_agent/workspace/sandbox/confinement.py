@@ -219,7 +219,7 @@ class Confinement:
         return copy if copy is not None and self.find_own([first_private_name(path)]) else Path(path)
 
     def find_lost_writes(self, paths: Iterable[str]) -> list[str]:
-        """Return the paths that a command has created in the sandbox's own /tmp, although they name real places.
+        """Return those of `paths` that a command created only in the sandbox's own /tmp, not in the real /tmp.
 
         `paths`: paths that the command was allowed to write.
         """
