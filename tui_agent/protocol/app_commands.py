@@ -28,7 +28,7 @@ SHARED_COMMANDS: Final = (
     OfferedCommand(name="context", help="show what fills the context"),
     OfferedCommand(name="cost", help="show spending"),
     OfferedCommand(name="status", help="show model, policy, sandbox, context and cost"),
-    OfferedCommand(name="commands", help="list the commands of plugins and Markdown files"),
+    OfferedCommand(name="commands", help="list the commands that plugins and Markdown files add"),
     OfferedCommand(name="reload", help="reload plugins that have changed"),
 )
 """Slash commands that are also offered outside the app, for example in editors. These clients send the command as a

@@ -225,7 +225,7 @@ async def test_the_first_yes_to_a_command_that_is_cut_shows_what_was_left_out(ke
         asked = command(heredoc).model_copy(update={"choices": choices, "default_no": False})
         modal = await ask(driven, asked)
         left = modal.hidden_rows
-        assert left and f"first press shows {left} hidden rows" in driven.text()
+        assert left and f"press once to show {left} hidden rows" in driven.text()
         await driven.press(key)
         assert driven.session.submitted == [] and modal.is_expanded and "line = 3" in driven.text()
         for _ in range(20):
@@ -241,7 +241,7 @@ async def test_what_was_read_whole_may_be_allowed_from_the_short_view() -> None:
         modal = await ask(driven, command(MANY))
         await driven.press("d", *["space"] * 20)
         await driven.press("d")
-        assert not modal.is_expanded and not modal.hidden_rows and "first press shows" not in driven.text()
+        assert not modal.is_expanded and not modal.hidden_rows and "press once to show" not in driven.text()
         await driven.press("y")
         assert len(driven.session.submitted) == 1
 

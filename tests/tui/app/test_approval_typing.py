@@ -256,7 +256,7 @@ async def test_beside_an_unsent_message_y_selects_its_answer_and_gives_it_when_i
             modal = await ask(driven, request())
             await driven.press("escape", "y")
             assert modal.chosen == "y" and driven.session.submitted == [] and driven.app.screen is modal
-            assert "Y again or Enter allows it" in driven.text()
+            assert "press Y again or Enter to allow the call" in driven.text()
             await driven.press(again)
             [answer] = driven.session.submitted
             assert isinstance(answer, DecidePermission) and answer.reach == "once"

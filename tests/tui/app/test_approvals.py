@@ -106,7 +106,7 @@ async def test_a_letter_that_allows_more_than_this_call_only_selects_its_answer(
     async with open_app(golden("night_shift")) as driven:
         await ask(driven, request())
         await driven.press("s", "a")
-        assert driven.session.submitted == [] and "A again or Enter allows it" in driven.text()
+        assert driven.session.submitted == [] and "press A again or Enter to allow the call" in driven.text()
 
 
 async def test_a_warning_is_not_repeated_as_the_reason_for_asking() -> None:

@@ -109,14 +109,14 @@ async def test_only_efforts_that_can_be_sent_are_offered() -> None:
 
 
 async def test_after_a_turn_under_plan_the_status_says_how_to_go_on() -> None:
-    hint = '(to make changes: press Shift+Tab, type "go on")'
+    hint = '(to make changes: press Shift+Tab, then type "go on")'
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         assert hint not in driven.text()
         driven.session.feed(TurnStarted(turn=3), TurnFinished(turn=3, reason="finished"))
         driven.session.feed(SettingsChanged(key="policy", previous="ask", value="plan"))
         await driven.settle()
         assert hint not in driven.text(), "nothing was planned yet"
-        assert "ready  (plan only reads: Shift+Tab leaves it)" in driven.text()
+        assert "ready  (the policy plan only reads; Shift+Tab switches to ask)" in driven.text()
         driven.session.feed(TurnStarted(turn=4), TurnFinished(turn=4, reason="finished"))
         await driven.settle()
         assert hint in driven.text()

@@ -54,7 +54,7 @@ async def test_one_that_waits_for_another_to_end_says_so() -> None:
         driven.session.feed(called("s2", "[Subtask]", "read the letters"), started("s2", writes=False))
         await driven.settle()
         row = next(row for row in driven.rows() if row.startswith("  ◆ [Subtask] read the"))
-        assert "waits for its turn" in row and "running" not in row
+        assert "waits for another subtask" in row and "running" not in row
 
 
 async def test_one_that_is_done_shows_its_report_and_opened_what_it_called() -> None:

@@ -39,7 +39,7 @@ async def test_a_generated_folder_is_one_row_with_the_same_count_in_chat_and_she
             for argument in ("", "turn 1"):
                 sheet = await show(driven, argument)
                 assert sheet.right == "4 files +1 −1, .venv/ 2,570 files"
-                assert "and 3 more files that the log does not name" in driven.text()
+                assert "and 3 more files whose names were not recorded" in driven.text()
                 assert any(
                     row.strip().startswith("▌") and ".venv/   2,570 generated files" in row
                     for row in driven.rows()
@@ -58,15 +58,15 @@ async def test_a_file_that_you_changed_after_the_session_says_so(tmp_path: Path)
         await driven.settle()
         await show(driven)
         heads = [row.split() for row in driven.rows() if re.search(r"\.py +\+1", row)]
-        since = ["changed", "since"]
-        assert [("created" in head, head[-2:] == since) for head in heads] == [
+        later = ["changed", "later"]
+        assert [("created" in head, head[-2:] == later) for head in heads] == [
             (True, False), (True, True),
         ]  # fmt: skip
         await driven.press("escape")
         driven.session.feed(TurnStarted(turn=2))
         await driven.settle()
         await show(driven)
-        assert "changed since" not in driven.text(), "a running command possibly changed it"
+        assert "changed later" not in driven.text(), "a running command possibly changed it"
 
 
 async def test_the_strip_stops_counting_a_file_that_you_undid_while_the_terminal_had_no_focus(

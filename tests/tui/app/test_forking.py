@@ -192,7 +192,7 @@ async def test_a_pasted_text_of_several_lines_is_kept_and_shown(tmp_path: Path) 
         assert shown.draft.change == "message"
         shown.post_message(Paste("first\n" + "\n".join(str(number) for number in range(9))))
         await walked.quiet()
-        assert "first" in walked.text() and "5 more lines. Ctrl+G edits it" in walked.text()
+        assert "first" in walked.text() and "5 more lines. Ctrl+G edits the text" in walked.text()
         await walked.keys("x")
         assert "Ctrl+G opens your editor." in walked.text(), "a typed key is not ignored silently"
         await walked.keys("enter")
@@ -295,7 +295,7 @@ async def test_inside_a_call_the_form_names_the_event_after_it_and_forks_there()
         await shown.press("f")
         await shown.until(lambda: "after event 133" in shown.text())
         assert "after edit src/timesheet/entry.py" in shown.text(), "not the call that the answer names last"
-        assert "Event 127 is inside a call; the fork starts after it" in shown.text()
+        assert "Event 127 is inside a call; the fork starts after the call" in shown.text()
         await shown.press("enter")
         await shown.until(lambda: ask.asked)
         assert ask.asked[0][3:5] == ("--at", "133")

@@ -64,7 +64,7 @@ async def test_every_line_says_what_it_is_for_with_an_example_and_fits(size: tup
             assert words in text, words
         await driven.press("down", "space")
         assert "[x] Save the key for later starts" in driven.text()
-        assert "Saved in the system's key ring, else in" in driven.text()
+        assert "Saved in the system's key ring or, without one, in" in driven.text()
         assert "/dev/null/nowhere/.config/tui-agent/keys.json" in driven.text()
 
 

@@ -69,7 +69,10 @@ async def test_a_redo_after_a_new_message_names_the_way_back(reason: MoveReason,
         await driven.type("/redo")
         await driven.press("enter")
         assert not driven.session.submitted
-        assert driven.app.notice.text == f"Nothing to redo. A new message ends a redo. {hint}"
+        assert (
+            driven.app.notice.text
+            == f"Nothing to redo. A redo is possible only until the next message. {hint}"
+        )
 
 
 async def test_after_going_back_it_is_ready_and_what_is_queued_is_held() -> None:

@@ -122,7 +122,7 @@ async def test_f_on_a_branch_that_ends_inside_a_call_forks_before_the_call(tmp_p
         await walked.slash("/tree")
         await walked.keys("f")
         assert f"after event {before}" in walked.text()
-        assert f"Event {before + 1} is inside a call; the fork starts before it" in walked.text()
+        assert f"Event {before + 1} is inside a call; the fork starts before the call" in walked.text()
         await walked.keys("enter")
         assert walked.told.forks[0][3:5] == ("--at", str(before))
 

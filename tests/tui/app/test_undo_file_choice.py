@@ -166,7 +166,7 @@ async def test_undo_says_how_many_files_it_does_not_list() -> None:
         )
         driven.session.feed(planned)
         await driven.settle()
-        assert "and 51 more files, which the undo keeps" in driven.text()
+        assert "and 51 more files, which the undo does not change" in driven.text()
 
 
 async def test_undo_asks_about_files_that_the_running_job_of_an_earlier_turn_may_have_made() -> None:

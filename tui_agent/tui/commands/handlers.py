@@ -118,11 +118,11 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "what_if": branches.what_if,
     "export": reports.export,
     "shell": _needs_argument(
-        "/run needs a command, as in /run git status or !git status.", shell.run_command
+        "/run needs a command, for example /run git status or !git status.", shell.run_command
     ),
-    "read_file": _needs_argument("/read needs a path, as in /read src/app.py.", shell.read_file),
+    "read_file": _needs_argument("/read needs a path, for example /read src/app.py.", shell.read_file),
     "search_files": _needs_argument(
-        "/search needs text to look for, as in /search duration(.", shell.search_files
+        "/search needs text to look for, for example /search duration.", shell.search_files
     ),
     "compact": compaction.compact,
     "pane": info.open_pane,

@@ -209,9 +209,9 @@ class RewindActions:
         newest_reason = branches.moves[-1].reason if branches.moves else "redo"
         hint = ""
         if newest_reason in ("files", "hunk"):
-            hint = " A new message ends a redo. /checkpoints restores the newer files."
+            hint = " A redo is possible only until the next message. /checkpoints restores the newer files."
         elif newest_reason != "redo":
-            hint = " A new message ends a redo. /tree returns to the undone turns."
+            hint = " A redo is possible only until the next message. /tree returns to the undone turns."
         self._host.app.say(f"Nothing to redo.{hint}", "warning")
 
     def revert(self, argument: str, *, then: Callable[[], object] = lambda: None) -> None:

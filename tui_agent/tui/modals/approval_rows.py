@@ -225,7 +225,8 @@ class ApprovalRows(ApprovalState):
             note = "saved as typed"
         elif note and self.is_picked and self.chosen not in (None, "n") and self.choice(self.chosen).offered:
             key_of = self.key_map.key_of
-            note = f"{key_of(WORDS[self.chosen].action)} again or {key_of('approval_give')} allows it"
+            again = key_of(WORDS[self.chosen].action)
+            note = f"press {again} again or {key_of('approval_give')} to allow the call"
         last = self.keys_line(width, note) if self.is_full else self.line(width, [self.part(note, "t3")])
         rows.append(self.line(width, []))
         if is_compact:

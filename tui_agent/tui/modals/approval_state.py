@@ -205,7 +205,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
         reach = REACHES[answer]
         if answer == "y" and self.hidden_rows:
             rows = format_count(self.hidden_rows, "hidden row")
-            return PermissionChoice(reach=reach, rule=f"first press shows {rows}")
+            return PermissionChoice(reach=reach, rule=f"press once to show {rows}")
         if answer == "y" and self.unseen_rows and not self.is_gated:
             return PermissionChoice(reach=reach, rule=f"{format_count(self.unseen_rows, 'row')} not seen yet")
         if self.is_gated:

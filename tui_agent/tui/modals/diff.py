@@ -36,7 +36,7 @@ FILES_AT_ONCE: Final = 50
 """Number of files to compare and draw together."""
 MARK_CELLS: Final = 2
 DISK_CHANGE_LABELS: Final[Mapping[DiskChange, str]] = {
-    "changed": "changed since",
+    "changed": "changed later",
     "undone": "no longer changed",
 }
 _UNDONE_NOTE: Final = "the file is as it was before the session"
@@ -217,7 +217,8 @@ class DiffSheet(Viewer):
         if self._view.unlisted_count:
             facts.gap()
             facts.text(
-                f"and {format_count(self._view.unlisted_count, 'more file')} that the log does not name", "t3"
+                f"and {format_count(self._view.unlisted_count, 'more file')} whose names were not recorded",
+                "t3",
             )
         for folder in self._view.folders:
             facts.gap()

@@ -78,7 +78,7 @@ class FileChoice(ChoiceSheet[tuple[str, ...] | None]):
                 )
             )
         if self._unlisted_count:
-            more = f"and {format_count(self._unlisted_count, 'more file')}, which the undo keeps"
+            more = f"and {format_count(self._unlisted_count, 'more file')}, which the undo does not change"
             rows += self.text_rows(width, more, "t2")
         return rows
 
@@ -91,7 +91,7 @@ class FileChoice(ChoiceSheet[tuple[str, ...] | None]):
         )
         verb, pronoun = ("is", "it") if len(self._jobs) == 1 else ("are", "them")
         text = f"{subject} of this turn {verb} still running: {quote_commands(self._jobs)}"
-        effect = f"The undo stops {pronoun} first. New files from now until then are removed too."
+        effect = f"The undo stops {pronoun} first. New files that appear before the undo are removed too."
         return [
             *self.text_rows(width, clean_line(text), bold=True),
             *self.text_rows(width, effect, "t2"),

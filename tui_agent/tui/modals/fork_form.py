@@ -170,7 +170,7 @@ class ForkForm(Form[ForkRequest | None]):
         if point.chosen_seq is not None and self.draft.change not in ("message", "result"):
             side = "after" if point.at_seq > point.chosen_seq else "before"
             event = "The last event" if point.session_name else f"Event {point.chosen_seq}"
-            reason = f"{event} is inside a call; the fork starts {side} it"
+            reason = f"{event} is inside a call; the fork starts {side} the call"
             rows.append(self.line(width, [self.part(reason, "t2")]))
         return [*rows, *self.spacer(width)]
 
@@ -234,7 +234,7 @@ class ForkForm(Form[ForkRequest | None]):
         rows = pen.hanging_rows(width, self.label(pen, "To"), pieces[:MAX_TEXT_ROWS], pen.style())
         hidden = len(pieces) - MAX_TEXT_ROWS
         more = f"{format_count(hidden, 'more line')}. " if hidden > 0 else ""
-        return [*rows, *self.note_rows(f"{more}{self.key_map.key_of('fork_edit')} edits it", width)]
+        return [*rows, *self.note_rows(f"{more}{self.key_map.key_of('fork_edit')} edits the text", width)]
 
     def key_hints(self) -> Sequence[KeyHint]:
         hint, line = self.key_map.hint, self.line_name

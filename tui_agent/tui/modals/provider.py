@@ -136,7 +136,7 @@ class ProviderForm(Form[Provider | None]):
         if line == KEY:
             return f"{self._need_of_key} The key is never shown."
         if self.keeps_key:
-            return f"Saved in the system's key ring, else in {self._key_file}"
+            return f"Saved in the system's key ring or, without one, in {self._key_file}"
         return "Not saved: the key is forgotten when you quit."
 
     @property

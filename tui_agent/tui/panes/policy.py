@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # loaded after the first paint
 
 ROLES: dict[str, Role] = {"plan": "success", "ask": "accent", "accept-edits": "warning", "bypass": "error"}
 DESCRIPTIONS: dict[str, str] = {
-    "plan": "reads only, ends in a plan",
+    "plan": "only reads, then proposes a plan",
     "ask": "asks before writing or running",
     "accept-edits": "edits, runs in the sandbox",
     "bypass": "asks if unsure or if a rule says so",

@@ -315,7 +315,8 @@ class Start(KeyActions, LinePane, can_focus=True):
 def first_page(typed_into: Widget, folder: str = "") -> Start:
     """Create the start page.
 
-    `typed_into`: the widget that gets the characters typed on the page, i.e. the prompt's editor. `folder`: the work folder to show on the page; if it is empty, the page is hidden at first.
+    `typed_into`: the widget that gets the characters typed on the page, i.e. the prompt's editor. `folder`: the
+    work folder to show on the page; if it is empty, the page is hidden at first.
     """
     start = Start()
     start.styles.height = "1fr"

@@ -244,7 +244,7 @@ def _outcome(entry: ToolEntry, *, roomy: bool) -> str:
         if outcome:
             return f"{outcome}{_usage(entry.subtask, roomy=roomy)}"
         if entry.subtask is None:
-            return "waits for its turn"
+            return "waits for another subtask"
     if entry.state in ("queued", "running", "waiting", "denied") or (
         entry.state == "interrupted" and outcome not in ("not run", "ran, then undone")
     ):
