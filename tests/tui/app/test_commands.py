@@ -337,7 +337,7 @@ async def test_the_totals_of_the_changes_are_those_of_the_lines_that_are_shown()
         sheet = driven.text().split("Changes")[1]
         assert sheet.split("\n")[0].split()[:4] == ["3", "files", "+4", "−2"]
         assert "tests/test_report.py   +2 −1" in sheet
-        assert "Only secrets changed; they are not stored." in sheet
+        assert "Only its encoding changed." in sheet
 
 
 @pytest.mark.parametrize("empty", ["", "\n "])
