@@ -68,9 +68,9 @@ class RunCommand(api.BaseTool):
             raise api.ToolError("The command is too long.", hint="Write it to a script file and run that.")
         if args.background:
             spec = api.ExecSpec(argv=argv, script=script, cwd=args.cwd)
-            report = await background_jobs(ctx).start(args.command.strip(), spec)
-            result = job_result(report, ctx)
-            return replace(result, ok=result.ok and not report.exit_code)
+            job = await background_jobs(ctx).start(args.command.strip(), spec)
+            started = job_result(job, ctx)
+            return replace(started, ok=started.ok and not job.exit_code)
         spec = api.ExecSpec(argv=argv, script=script, cwd=args.cwd, timeout=args.timeout)
         result, output = await run_program(spec, ctx)
         end = describe_end(result)
