@@ -1,16 +1,11 @@
-"""Reverts one hunk of the session's changes to a file, and finds reverted hunks that an undo would bring back.
+"""Reverts one hunk of the session's changes to a file.
 
-Invariant: lines of the user are never changed. A reverted hunk counts as a change by the user until the change with this
-hunk is undone.
+Invariant: lines of the user are never changed.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Protocol
-
-from anyio import to_thread
+from collections.abc import Sequence
 
 from tui_agent.errors import BlobNotFound, UsageError
-from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.comparison.line_authors import (
     HunkRevert,
     TracedLine,
@@ -19,17 +14,12 @@ from tui_agent.folds.comparison.line_authors import (
     revert_traced_hunk,
 )
 from tui_agent.folds.comparison.net_changes import trace_contents
-from tui_agent.folds.session.branches import BranchesView, is_on_branch, last_shared, stretches
 from tui_agent.folds.session.changed_files import ChangedFile, ContentChange
-from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.text.line_diff import join_lines, split_lines
 from tui_agent.folds.text.plain_text import decode_text, encode_text
 from tui_agent.folds.text.redaction_placeholders import PLACEHOLDER_START
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol.commands import RevertHunk
-from tui_agent.protocol.envelope import Record
-from tui_agent.protocol.events.files import FileChanged
-from tui_agent.protocol.events.session import SessionHeadMoved
 
 _INEXACT = (PLACEHOLDER_START, "\ufffd")
 """Texts that mark a line as not stored exactly (a secret, or bytes that cannot be decoded)."""
@@ -114,54 +104,3 @@ def _existed_for_user(command: RevertHunk) -> bool:
     for before, after in command.user_changes:
         existed = after is not None and (existed or before is None)
     return existed
-
-
-@dataclass(frozen=True, slots=True)
-class RevertedPaths:
-    """Files with hunks that the user reverted after the target event of an undo.
-
-    - `kept_paths`: files in which the undo would bring a reverted hunk back. The user is asked first.
-    - `restored_paths`: files in which the undo reverses only the user's own revert. The user is not asked.
-    """
-
-    kept_paths: frozenset[str] = frozenset()
-    restored_paths: tuple[str, ...] = ()
-
-
-class BranchReader(Protocol):
-    """The part of a `Recorder` that is needed to plan a restore."""
-
-    @property
-    def state(self) -> SessionStateView: ...
-    @property
-    def branches(self) -> BranchesView: ...
-    def commit_at(self, seq: int) -> str: ...
-    def records_after(self, seq: int) -> Iterable[Record]: ...
-
-
-async def find_reverted_paths(recorder: BranchReader, to_seq: int) -> RevertedPaths:
-    """Return the files with hunks reverted on the current branch after the event `to_seq`."""
-    moves = recorder.branches.moves
-    current, target = stretches(moves, recorder.state.seq), stretches(moves, to_seq)
-    if not any(
-        move.reason == "hunk" and is_on_branch(move.seq, current) and not is_on_branch(move.seq, target)
-        for move in moves
-    ):
-        return RevertedPaths()
-    after = last_shared(current, target)
-    return await to_thread.run_sync(lambda: _sort_paths(recorder.records_after(after), to_seq))
-
-
-def _sort_paths(records: Iterable[Record], to_seq: int) -> RevertedPaths:
-    changed_versions: set[tuple[str, str | None]] = set()
-    kept_paths, restored_paths = set[str](), dict[str, None]()
-    for record in records:
-        match record.payload:
-            case FileChanged(path=path, before=before, author="agent" | "command"):
-                changed_versions.add((path, before))
-            case SessionHeadMoved(from_seq=from_seq, reason="hunk", hunk=hunk) if hunk:
-                if from_seq == to_seq:
-                    restored_paths[hunk.path] = None
-                elif (hunk.path, hunk.before) not in changed_versions:
-                    kept_paths.add(hunk.path)
-    return RevertedPaths(frozenset(kept_paths), tuple(restored_paths))

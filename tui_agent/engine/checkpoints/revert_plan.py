@@ -1,18 +1,19 @@
 """Plan of the files that an undo, a redo or a revert restores, and the conflicts with changes by others.
 
-Invariant: an undo asks before it restores a file that somebody else may have changed.
+Invariant: an undo asks before it restores a file that somebody else may have changed. A reverted hunk
+counts as a change by the user until the change with this hunk is undone.
 """
 
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import field, replace
+from typing import Protocol
 
 from anyio import to_thread
 
-from tui_agent.engine.checkpoints.hunk_revert import BranchReader, find_reverted_paths
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.session.branches import last_shared, stretches
+from tui_agent.folds.session.branches import BranchesView, is_on_branch, last_shared, stretches
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.checkpoint import CHANGED_BY_YOU, Checkpoints, RestoreAction, RestorePlan
 from tui_agent.ports.log import OtherChange
@@ -29,6 +30,7 @@ from tui_agent.protocol.events.files import (
     PlannedFileChange,
 )
 from tui_agent.protocol.events.job import JobFinished, JobStarted
+from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.unicode_text import clip_line, list_first
 from tui_agent.units import format_duration
@@ -41,6 +43,17 @@ ReadOtherChanges = Callable[[str, float], Iterable[OtherChange]]
 
 The time is in seconds since the epoch.
 """
+
+
+class BranchReader(Protocol):
+    """The part of a `Recorder` that is needed to plan a restore."""
+
+    @property
+    def state(self) -> SessionStateView: ...
+    @property
+    def branches(self) -> BranchesView: ...
+    def commit_at(self, seq: int) -> str: ...
+    def records_after(self, seq: int) -> Iterable[Record]: ...
 
 
 async def make_restore_plan(
@@ -385,3 +398,43 @@ def _other_session(run: _CommandRun, change: FileChanged, others: Iterable[Other
 
 def _contents(change: FileChanged) -> tuple[str | None, str | None]:
     return change.disk_sha256_before, change.disk_sha256_after
+
+
+@dataclass(frozen=True, slots=True)
+class RevertedPaths:
+    """Files with hunks that the user reverted after the target event of an undo.
+
+    - `kept_paths`: files in which the undo would bring a reverted hunk back. The user is asked first.
+    - `restored_paths`: files in which the undo reverses only the user's own revert. The user is not asked.
+    """
+
+    kept_paths: frozenset[str] = frozenset()
+    restored_paths: tuple[str, ...] = ()
+
+
+async def find_reverted_paths(recorder: BranchReader, to_seq: int) -> RevertedPaths:
+    """Return the files with hunks reverted on the current branch after the event `to_seq`."""
+    moves = recorder.branches.moves
+    current, target = stretches(moves, recorder.state.seq), stretches(moves, to_seq)
+    if not any(
+        move.reason == "hunk" and is_on_branch(move.seq, current) and not is_on_branch(move.seq, target)
+        for move in moves
+    ):
+        return RevertedPaths()
+    after = last_shared(current, target)
+    return await to_thread.run_sync(lambda: _sort_paths(recorder.records_after(after), to_seq))
+
+
+def _sort_paths(records: Iterable[Record], to_seq: int) -> RevertedPaths:
+    changed_versions: set[tuple[str, str | None]] = set()
+    kept_paths, restored_paths = set[str](), dict[str, None]()
+    for record in records:
+        match record.payload:
+            case FileChanged(path=path, before=before, author="agent" | "command"):
+                changed_versions.add((path, before))
+            case SessionHeadMoved(from_seq=from_seq, reason="hunk", hunk=hunk) if hunk:
+                if from_seq == to_seq:
+                    restored_paths[hunk.path] = None
+                elif (hunk.path, hunk.before) not in changed_versions:
+                    kept_paths.add(hunk.path)
+    return RevertedPaths(frozenset(kept_paths), tuple(restored_paths))
