@@ -134,7 +134,8 @@ def _parse_hook(name: str, matcher: str, command: Mapping[str, Any]) -> HookSett
 def matcher_subject(subject: str) -> str:
     """Return Claude Code's name for the subject of a hook. For example, `run_command` becomes `Bash`.
 
-    The subject is a tool, the `source` of a session's start, or the `trigger` of a compaction."""
+    The subject is a tool, the `source` of a session's start, or the `trigger` of a compaction.
+    """
     if subject.startswith("mcp_"):
         # Claude Code writes `mcp__SERVER__TOOL` for our `mcp_SERVER_TOOL`.
         return "__".join(subject.split("_", 2))
