@@ -14,7 +14,7 @@ from tui_agent.tui.transcript.draw import DisplayState, can_fold, is_open
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.message_rows import FOLDED_USER_ROWS
 from tui_agent.tui.transcript.style import STATE_COLUMN, Look
-from tui_agent.tui.transcript.styled_rows import Row, Run
+from tui_agent.tui.transcript.styled_rows import Row, TextRun
 from tui_agent.tui.transcript.tool_rows import TIME_CELLS, is_quiet
 from tui_agent.units import format_duration
 
@@ -214,8 +214,8 @@ def group_row(members: Sequence[ToolEntry], look: Look) -> Row:
     )
     time = format_duration(sum(entry.duration_ms or 0.0 for entry in members) / 1000).rjust(TIME_CELLS)
     runs = [
-        Run(" " * STATE_COLUMN, look.ground),
-        Run(look.symbols.folded + " ", look.style("t3"), act="fold"),
-        Run(words, look.style("t2"), act="fold"),
+        TextRun(" " * STATE_COLUMN, look.ground),
+        TextRun(look.symbols.folded + " ", look.style("t3"), act="fold"),
+        TextRun(words, look.style("t2"), act="fold"),
     ]
-    return look.both_sides(runs, [Run(time, look.style("t3"))])
+    return look.both_sides(runs, [TextRun(time, look.style("t3"))])

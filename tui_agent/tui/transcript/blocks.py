@@ -34,7 +34,7 @@ from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.output_rows import output_lines, output_rows
 from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
-from tui_agent.tui.transcript.styled_rows import LITERAL, Row, Run, frame, strip_of, wrap
+from tui_agent.tui.transcript.styled_rows import LITERAL, Row, TextRun, frame, strip_of, wrap
 from tui_agent.tui.transcript.table import Cell, column_widths, header_style, table_rows
 from tui_agent.units import format_bytes
 
@@ -85,11 +85,11 @@ class Body:
         start = (last if from_end else 0) if chosen is None else min(chosen, last)
         return slice(start, min(start + limit, lines))
 
-    def row(self, *runs: Run) -> Row:
+    def row(self, *runs: TextRun) -> Row:
         """Return a row of the body, with the vertical line on the left."""
         return self.look.row(*self.prefix(), *runs)
 
-    def prefix(self) -> list[Run]:
+    def prefix(self) -> list[TextRun]:
         """Return the beginning of each row of the body: the left margin and a vertical line."""
         return self.look.rail(self.rail)
 
@@ -126,7 +126,7 @@ class Body:
         )
         return [*first, *rows, *last]
 
-    def _hint(self, text: str, start: int, target: int) -> Run:
+    def _hint(self, text: str, start: int, target: int) -> TextRun:
         """Return a hint such as `12 more lines`.
 
         In an unfolded body, a click on the hint moves the first shown line from `start` to `target`.
@@ -229,7 +229,7 @@ def tail_rows(text: str, omitted: int, body: Body) -> list[Row]:
     return body.count_hidden(rows, part, len(lines), before=omitted + before)
 
 
-def head_rows(lines: Sequence[Sequence[Run]], body: Body) -> list[Row]:
+def head_rows(lines: Sequence[Sequence[TextRun]], body: Body) -> list[Row]:
     """Draw the lines of a text; by default, the first lines are shown."""
     part = body.shown_part(len(lines))
     rows = output_rows(lines[part], body.prefix(), body.look)
@@ -240,7 +240,7 @@ def prose_rows(text: str, role: Role, body: Body, *, bold: bool = False) -> list
     """Draw a text on the right side of the rail (a vertical line), wrapped at words."""
     rows: list[Row] = []
     for line in clean(text).split("\n"):
-        runs = [Run(line, body.look.style(role, bold=bold), LITERAL)]
+        runs = [TextRun(line, body.look.style(role, bold=bold), LITERAL)]
         rows += frame(wrap(runs, body.look.text - 2), body.look.ground, body.prefix())
     return rows
 
@@ -249,14 +249,14 @@ def user_words_rows(text: str, look: Look) -> list[Row]:
     """Draw a text of the user below a tool call, in the look of the user's messages."""
     prefix = [
         look.gutter(),
-        Run(look.symbols.bar, look.style("accent", "s2")),
-        Run(" ", look.style("t1", "s2")),
+        TextRun(look.symbols.bar, look.style("accent", "s2")),
+        TextRun(" ", look.style("t1", "s2")),
     ]
     style = look.style("t1", "s2", bold=True)
     return [
         row
         for line in clean(text).split("\n")
-        for row in frame(wrap([Run(line, style, LITERAL)], look.text - 2), look.ground, prefix)
+        for row in frame(wrap([TextRun(line, style, LITERAL)], look.text - 2), look.ground, prefix)
     ]
 
 
@@ -298,7 +298,7 @@ def literal_rows(rows: Iterable[Row]) -> list[Row]:
 def _table(block: TableBlock, body: Body) -> list[Row]:
     look, part = body.look, body.shown_part(len(block.rows))
     table: list[list[Cell]] = [
-        [[Run(clean_line(cell), look.style("t2"), LITERAL)] for cell in row]
+        [[TextRun(clean_line(cell), look.style("t2"), LITERAL)] for cell in row]
         for row in (block.columns, *block.rows[part])
     ]
     table[0] = header_style(table[0], look)
@@ -316,7 +316,7 @@ def _json(block: JsonBlock, body: Body) -> list[Row]:
 
 def _text_rows(text: str, body: Body) -> list[Row]:
     lines = clean(text).removesuffix("\n").split("\n")
-    return head_rows([[Run(line, body.look.style("t2"), LITERAL)] for line in lines], body)
+    return head_rows([[TextRun(line, body.look.style("t2"), LITERAL)] for line in lines], body)
 
 
 def tree_lines(nodes: Sequence[TreeNode]) -> list[str]:
@@ -337,8 +337,8 @@ def _lines(text: LongText, read: Reader) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _PlainBody(Body):
-    def prefix(self) -> list[Run]:
-        return [Run(" " * INDENT, self.look.ground)]
+    def prefix(self) -> list[TextRun]:
+        return [TextRun(" " * INDENT, self.look.ground)]
 
 
 def draw_blocks(blocks: Sequence[DisplayBlock], looks: Looks, width: int, ground: Role) -> list[Strip]:

@@ -26,7 +26,7 @@ from tui_agent.tui.transcript.chat_search import Finder
 from tui_agent.tui.transcript.layout import Layout
 from tui_agent.tui.transcript.selection import Selection
 from tui_agent.tui.transcript.style import Look
-from tui_agent.tui.transcript.styled_rows import DECOR, Row, Run, restyle, strip_of
+from tui_agent.tui.transcript.styled_rows import DECOR, Row, TextRun, restyle, strip_of
 from tui_agent.tui.transcript.tool_rows import QUICK_S, is_too_young, is_unfinished
 from tui_agent.tui.transcript.transcript_messages import BlobWanted
 from tui_agent.tui.transcript.viewport import ScreenLine, Viewport
@@ -279,8 +279,8 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         current = hit.span if hit is not None and hit.slot == line.slot and hit.row == line.number else None
         return _PaintedLine(line.row, cursor, selected or None, needle, current)
 
-    def _highlight(self, painted: _PaintedLine, row: Row, look: Look) -> Sequence[Run]:
-        runs: Sequence[Run] = row.runs
+    def _highlight(self, painted: _PaintedLine, row: Row, look: Look) -> Sequence[TextRun]:
+        runs: Sequence[TextRun] = row.runs
         full = look.palette.mode == "full"
         mark = Style(bgcolor=look.palette.theme.colors["selection"]) if full else Style(reverse=True)
         if painted.selected:
@@ -288,8 +288,8 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         if painted.cursor:
             length = sum(len(run.text) for run in runs)
             first, *others = restyle(runs, [(0, length)], mark)
-            chosen = Run(look.symbols.chosen, look.style("accent") + mark, DECOR)
-            margin = Run(" " * max(look.right - length, 0), look.ground + mark)
+            chosen = TextRun(look.symbols.chosen, look.style("accent") + mark, DECOR)
+            margin = TextRun(" " * max(look.right - length, 0), look.ground + mark)
             runs = [chosen, first._replace(text=first.text[1:]), *others, margin]
         if painted.needle:
             runs = restyle(runs, self.finder.hits(row), Style(underline=True, bold=True))

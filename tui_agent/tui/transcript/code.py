@@ -12,7 +12,7 @@ from rich.style import Style
 
 from tui_agent.tui.text import width
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.transcript.styled_rows import Run
+from tui_agent.tui.transcript.styled_rows import TextRun
 
 Token: TypeAlias = tuple[str, Role]
 
@@ -90,18 +90,18 @@ def tokens(lines: Sequence[str], lexer: Lexer | None) -> list[list[Token]]:
     return token_lines
 
 
-def color_tokens(line: Sequence[Token], style: Callable[[Role], Style], src: int) -> list[Run]:
+def color_tokens(line: Sequence[Token], style: Callable[[Role], Style], src: int) -> list[TextRun]:
     """Convert a line of code to coloured pieces, with tabs expanded.
 
     `src`: the offset of the line in the source.
     """
-    runs: list[Run] = []
+    runs: list[TextRun] = []
     column = 0
     for text, role in line:
         for piece in split_tabs(text):
             shown = " " * (4 - column % 4) if piece == "\t" else piece
             column += width(shown)
-            runs.append(Run(shown, style(role), src))
+            runs.append(TextRun(shown, style(role), src))
             if src >= 0:
                 src += len(piece)
     return runs

@@ -17,7 +17,7 @@ from tui_agent.tui.text import clean, split_cells, width
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.code import Token, color_tokens, lexer_for, tokens
 from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
-from tui_agent.tui.transcript.styled_rows import DECOR, LITERAL, Row, Run, restyle, width_of, wrap
+from tui_agent.tui.transcript.styled_rows import DECOR, LITERAL, Row, TextRun, restyle, width_of, wrap
 
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _WORDS: Final = re.compile(r"\w+|\s+|.")
@@ -94,25 +94,25 @@ def _code_rows(line: DiffLine, line_tokens: Sequence[Token], digits: int, look: 
     first = _head(line, digits, look, dim)
     room = max(look.right - width_of(first), 3)
     cells = look.style("t1", ground)
-    rest = [look.gutter(), Run(" " * (width_of(first) - TEXT_COLUMN + 2), cells)]
+    rest = [look.gutter(), TextRun(" " * (width_of(first) - TEXT_COLUMN + 2), cells)]
     rows: list[Row] = []
     for part in wrap(_shorten_line(runs, look), room, rest_room=room - 2, words=True):
         shown = [*(rest if rows else first), *part]
-        shown.append(Run(" " * max(look.right - width_of(shown), 0), cells))
+        shown.append(TextRun(" " * max(look.right - width_of(shown), 0), cells))
         rows.append(Row(shown, look.ground, joined=bool(rows)))
     return rows
 
 
-def _head(line: DiffLine, digits: int, look: Look, dim: bool) -> list[Run]:
+def _head(line: DiffLine, digits: int, look: Look, dim: bool) -> list[TextRun]:
     ground = _ground(line, dim)
     number = (look.symbols.dot if line.sign == "@" else str(line.number)).rjust(max(digits + 2, 4))
     role: Role = "error" if line.sign == "-" else "success" if line.sign == "+" else "t3"
     sign = line.sign if line.sign in "+-" else " "
     return [
         look.gutter(),
-        Run(f"{number} ", look.style("t3", ground)),
-        Run(sign, look.style("t3" if dim else role, ground, bold=not dim), LITERAL),
-        Run(" ", look.style("t1", ground), DECOR),
+        TextRun(f"{number} ", look.style("t3", ground)),
+        TextRun(sign, look.style("t3" if dim else role, ground, bold=not dim), LITERAL),
+        TextRun(" ", look.style("t1", ground), DECOR),
     ]
 
 
@@ -122,13 +122,15 @@ def _ground(line: DiffLine, dim: bool) -> Role:
     return "diff-add" if line.sign == "+" else "diff-del" if line.sign == "-" else "sunk"
 
 
-def _shorten_line(runs: Sequence[Run], look: Look) -> list[Run]:
-    short: list[Run] = []
+def _shorten_line(runs: Sequence[TextRun], look: Look) -> list[TextRun]:
+    short: list[TextRun] = []
     room = _MAX_LINE_CHARS
     for run in runs:
         if len(run.text) > room:
             short.append(run._replace(text=split_cells(run.text, room)[0]))
-            short.append(Run(f"  {format_count(len(run.text) - room, 'more character')}", look.style("t3")))
+            short.append(
+                TextRun(f"  {format_count(len(run.text) - room, 'more character')}", look.style("t3"))
+            )
             break
         short.append(run)
         room -= len(run.text)

@@ -14,7 +14,7 @@ from tui_agent.tui.links import Address, address_of
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.style import Look
-from tui_agent.tui.transcript.styled_rows import Run
+from tui_agent.tui.transcript.styled_rows import TextRun
 
 if TYPE_CHECKING:  # slow, loaded with the first Markdown text
     from markdown_it import MarkdownIt
@@ -44,16 +44,16 @@ class InlineRenderer:
         self._role: Role = role
         self._bold = bold
 
-    def lines(self, token: "Token", locate: Callable[[int], int]) -> list[list[Run]]:
+    def lines(self, token: "Token", locate: Callable[[int], int]) -> list[list[TextRun]]:
         """Return the lines of an inline token.
 
         `locate`: maps an offset in the token's content to an offset in the source.
         """
         content = token.content
-        lines: list[list[Run]] = [[]]
+        lines: list[list[TextRun]] = [[]]
         children = token.children or []
         if len(children) == 1 and children[0].type == "text" and children[0].content == content:
-            return [[Run(content, self._style(), locate(0))]]
+            return [[TextRun(content, self._style(), locate(0))]]
         offset, strong, struck = 0, 0, 0
         link: Address | None = None
         label: list[str] = []
@@ -70,7 +70,7 @@ class InlineRenderer:
                     if child.type == "code_inline":
                         lines[-1].extend(self._code(shown, locate(start), link))
                     elif shown:
-                        lines[-1].append(Run(shown, style, locate(start), _act(link)))
+                        lines[-1].append(TextRun(shown, style, locate(start), _act(link)))
                     label.append(shown)
                 case "strong_open" | "strong_close":
                     strong += child.nesting
@@ -78,7 +78,7 @@ class InlineRenderer:
                     struck += child.nesting
                 case "softbreak":
                     offset = content.find("\n", offset) + 1 or offset
-                    lines[-1].append(Run(" ", self._style(), locate(max(offset - 1, 0)), _act(link)))
+                    lines[-1].append(TextRun(" ", self._style(), locate(max(offset - 1, 0)), _act(link)))
                 case "hardbreak":
                     offset = content.find("\n", offset) + 1 or offset
                     lines.append([])
@@ -90,7 +90,9 @@ class InlineRenderer:
                     link = None
                 case "image":
                     source = address_of(str(child.attrGet("src") or ""))
-                    lines[-1].append(Run(clean_line(child.content) or "image", self._style(), locate(offset)))
+                    lines[-1].append(
+                        TextRun(clean_line(child.content) or "image", self._style(), locate(offset))
+                    )
                     lines[-1].extend(self._address(source, "", locate(offset)))
                 case _:
                     pass
@@ -100,19 +102,19 @@ class InlineRenderer:
         role: Role = "t3" if struck else self._role
         return self._look.style(role, bold=strong or self._bold, underline=linked)
 
-    def _code(self, text: str, src: int, link: Address | None) -> list[Run]:
+    def _code(self, text: str, src: int, link: Address | None) -> list[TextRun]:
         palette = self._look.palette
         if palette.mode != "full" or palette.theme.colors["sunk"] == palette.theme.colors["s0"]:
             # Without background colours, only the Markdown marks distinguish code from prose.
             text, src = f"`{text}`", max(src - 1, 0) if src >= 0 else src
         style = palette.style(self._role, "sunk", bold=self._bold, underline=link is not None)
-        return [Run(text, style, src, _act(link))]
+        return [TextRun(text, style, src, _act(link))]
 
-    def _address(self, address: Address, label: str, src: int) -> list[Run]:
+    def _address(self, address: Address, label: str, src: int) -> list[TextRun]:
         text = address.text
         if not text or label in (text, text.removeprefix("mailto:")):
             return []
-        return [Run(f" ({text})", self._look.style("t3"), src, _act(address))]
+        return [TextRun(f" ({text})", self._look.style("t3"), src, _act(address))]
 
 
 def _act(link: Address | None) -> str:

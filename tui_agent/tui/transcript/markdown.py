@@ -15,7 +15,7 @@ from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.code import color_tokens, groups, lexer_for, tokens
 from tui_agent.tui.transcript.inline import InlineRenderer, parser
 from tui_agent.tui.transcript.style import Look
-from tui_agent.tui.transcript.styled_rows import DECOR, Row, Run, frame, width_of, wrap
+from tui_agent.tui.transcript.styled_rows import DECOR, Row, TextRun, frame, width_of, wrap
 from tui_agent.tui.transcript.table import Cell, column_widths, header_style, table_rows
 
 if TYPE_CHECKING:  # slow, loaded with the first Markdown text
@@ -33,11 +33,11 @@ class Place:
     - `role`: colour role of the block's text
     """
 
-    first: tuple[Run, ...]
-    rest: tuple[Run, ...]
+    first: tuple[TextRun, ...]
+    rest: tuple[TextRun, ...]
     role: Role = "t1"
 
-    def with_prefix(self, first: Sequence[Run], rest: Sequence[Run]) -> "Place":
+    def with_prefix(self, first: Sequence[TextRun], rest: Sequence[TextRun]) -> "Place":
         """Return the position of a block inside this block: `first` and `rest` follow the runs of this block."""
         return replace(self, first=(*self.first, *first), rest=(*self.rest, *rest))
 
@@ -71,9 +71,9 @@ def code_rows(
         runs = color_tokens(line, lambda role: look.palette.style(role, "sunk"), start)
         for number, part in enumerate(wrap(runs, room, rest_room=room - 2, words=True)):
             prefix = place.rest if rows else place.first
-            pad = Run(" " * (CODE_PAD + 2 if number else CODE_PAD), ground)
+            pad = TextRun(" " * (CODE_PAD + 2 if number else CODE_PAD), ground)
             shown = [*prefix, pad, *part]
-            shown.append(Run(" " * max(look.right - width_of(shown), 0), ground))
+            shown.append(TextRun(" " * max(look.right - width_of(shown), 0), ground))
             rows.append(Row(shown, look.ground, joined=number > 0))
     return rows
 
@@ -114,14 +114,14 @@ class _Renderer:
             case "bullet_list_open" | "ordered_list_open":
                 return self._list(block_tokens[1:-1], place)
             case "blockquote_open":
-                rail = [Run(self._look.symbols.rail + " ", self._look.style("border-strong"))]
+                rail = [TextRun(self._look.symbols.rail + " ", self._look.style("border-strong"))]
                 return self.blocks(block_tokens[1:-1], replace(place, role="t2").with_prefix(rail, rail))
             case "fence" | "code_block":
                 return self._code(token, place)
             case "hr":
                 room = min(self._look.text, self._look.right - width_of(place.first))
                 line = self._look.symbols.rule * max(room, 1)
-                rule = Run(line, self._look.style("border"), self._start(token))
+                rule = TextRun(line, self._look.style("border"), self._start(token))
                 return [self._look.row(*place.first, rule)]
             case "table_open":
                 return self._table(block_tokens, place)
@@ -142,13 +142,13 @@ class _Renderer:
         rows: list[Row] = []
         for item, *inside, _ in _split_blocks(items):
             marker = self._marker(item, inside)
-            blank = [Run(" " * width_of(marker), self._look.ground)]
+            blank = [TextRun(" " * width_of(marker), self._look.ground)]
             item_rows = self.blocks(inside, place.with_prefix(marker, blank))
             rows.extend(item_rows or [self._look.row(*place.first, *marker)])
             place = place.after_first_row()
         return rows
 
-    def _marker(self, item: "Token", inside: Sequence["Token"]) -> list[Run]:
+    def _marker(self, item: "Token", inside: Sequence["Token"]) -> list[TextRun]:
         look, src = self._look, self._start(item)
         symbol = look.symbols.bullet
         role: Role = "accent"
@@ -159,7 +159,7 @@ class _Renderer:
             symbol, role = look.symbols.todo_open, "t2"
         elif item.info:
             symbol, role = f"{item.info}{item.markup}", "t2"
-        return [Run(symbol, look.style(role), src), Run(" ", look.ground)]
+        return [TextRun(symbol, look.style(role), src), TextRun(" ", look.ground)]
 
     def _code(self, token: "Token", place: Place) -> list[Row]:
         lines = token.content.split("\n")[: -1 if token.content.endswith("\n") else None]

@@ -31,7 +31,7 @@ from tui_agent.tui.transcript.blocks import (
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.style import STATE_COLUMN, TARGET_COLUMN, TEXT_COLUMN, Look
-from tui_agent.tui.transcript.styled_rows import LITERAL, Row, Run, action_runs, width_of, wrap
+from tui_agent.tui.transcript.styled_rows import LITERAL, Row, TextRun, action_runs, width_of, wrap
 from tui_agent.units import format_bytes, format_time_of_day
 
 WIDE: Final = 90
@@ -64,11 +64,11 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
     edge = look.right - 1
     actions = look.available_actions("fork", "revert")
     action_cells = len("  ".join(actions)) + 3 if actions else 0
-    right = [Run(format_time_of_day(entry.time), hint)]
+    right = [TextRun(format_time_of_day(entry.time), hint)]
     # On a wide screen, the actions' place stays free, so that the text does not wrap anew when they appear.
     reserve = width_of(right) + 3 + (action_cells if look.width >= WIDE else 0)
     bar = look.style("accent", "s2")
-    prefix = [Run(" " * STATE_COLUMN, look.ground), Run(look.symbols.bar, bar), Run(" ", field)]
+    prefix = [TextRun(" " * STATE_COLUMN, look.ground), TextRun(look.symbols.bar, bar), TextRun(" ", field)]
     bold, room = look.style("t1", "s2", bold=True), max(edge - TEXT_COLUMN - reserve, 8)
     wrapped = [wrap(runs, room) for runs in _message_lines(entry, read, bold)]
     lines = [[*prefix, *part] for parts in wrapped for part in parts]
@@ -81,27 +81,27 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
     )
     if len(lines) > visible:
         hidden_words = _hidden_words(entry)
-        parts = wrap([Run(clean_line(hidden_words), bold)], room)[: visible - 1] if hidden_words else []
+        parts = wrap([TextRun(clean_line(hidden_words), bold)], room)[: visible - 1] if hidden_words else []
         words = [[*prefix, *part] for part in parts]
         visible -= len(words)
         hidden = sum(end > visible for end in accumulate(map(len, wrapped)))
         start = [*lines[:visible], [*prefix, look.more_lines(hidden, "s2")]]
         lines = [*start, *words]
     for image in entry.attachments:
-        chip = [Run(clean_line(f"{image.name or 'image'}  {format_bytes(image.size)}"), hint)]
+        chip = [TextRun(clean_line(f"{image.name or 'image'}  {format_bytes(image.size)}"), hint)]
         if entry.images_left_out_for:
             note = f"  not sent: {entry.images_left_out_for} is not known to accept images"
-            chip.append(Run(clean_line(note), look.style("warning", "s2")))
+            chip.append(TextRun(clean_line(note), look.style("warning", "s2")))
         lines += [[*prefix, *part] for part in wrap(chip, max(edge - TEXT_COLUMN, 8))]
     for runs in _mentions(entry, look, max(edge - TEXT_COLUMN, 8)):
         lines.append([*prefix, *runs])
     if active and actions and width_of([*lines[0], *right]) + action_cells + 3 <= edge:
-        right = [*action_runs(actions, look.style("t2", "s2"), field), Run("   ", field), *right]
+        right = [*action_runs(actions, look.style("t2", "s2"), field), TextRun("   ", field), *right]
     rows: list[Row] = []
     for runs in lines:
         end = right if not rows else []
-        gap = Run(" " * max(edge - width_of(runs) - width_of(end), 0), field)
-        rows.append(look.row(*runs, gap, *end, Run(" " * (look.right - edge), field)))
+        gap = TextRun(" " * max(edge - width_of(runs) - width_of(end), 0), field)
+        rows.append(look.row(*runs, gap, *end, TextRun(" " * (look.right - edge), field)))
     return rows
 
 
@@ -113,18 +113,18 @@ def _hidden_words(entry: UserEntry) -> str:
     return " ".join(words[visible:])
 
 
-def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[Run]]:
+def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[TextRun]]:
     """Return rows with each mention and its result: the sent part, or the reason why nothing was sent."""
-    rows: list[list[Run]] = []
+    rows: list[list[TextRun]] = []
     for mention in entry.mentions:
         is_sent = mention.kind not in ("refused", "missing")
         result = mention_result(mention)
         chip = [
-            Run(clean_line(mention_name(mention)), look.style("t2" if is_sent else "warning", "s2")),
-            Run(f"  {clean_line(result)}", look.style("t3", "s2")),
+            TextRun(clean_line(mention_name(mention)), look.style("t2" if is_sent else "warning", "s2")),
+            TextRun(f"  {clean_line(result)}", look.style("t3", "s2")),
         ]
         if rows and width_of(rows[-1]) + width_of(chip) + 3 <= room:
-            rows[-1] += [Run("   ", look.style("t3", "s2")), *chip]
+            rows[-1] += [TextRun("   ", look.style("t3", "s2")), *chip]
         else:
             rows += wrap(chip, room)
     return rows
@@ -132,7 +132,7 @@ def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[Run]]:
 
 def answer_tail(entry: AnswerEntry, look: Look) -> list[Row]:
     """Return the row below a stopped answer; no row below other answers."""
-    return [look.row(look.gutter(), Run("stopped here", look.style("t3")))] if entry.stopped else []
+    return [look.row(look.gutter(), TextRun("stopped here", look.style("t3")))] if entry.stopped else []
 
 
 def reasoning_rows(entry: ReasoningEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
@@ -159,13 +159,15 @@ def question_rows(
     body = Body(look, read, limit=None if opened else OUTPUT_ROWS, start=start)
     if entry.form == "plan":
         edited = answer is not None and _is_edited(entry, answer)
-        rows = [look.row(*head, Run(state_text, look.style("t1" if role == "success" else role), LITERAL))]
+        rows = [
+            look.row(*head, TextRun(state_text, look.style("t1" if role == "success" else role), LITERAL))
+        ]
         if symbol == look.symbols.waiting and not opened:
             return rows  # The open question shows all of it.
         rows += markdown_rows(answer if edited and answer else read(entry.text), body)
         is_reason = answer is not None and not edited and answer not in entry.options
         return rows + (user_words_rows(f"You said: {answer}", look) if is_reason and answer else [])
-    question = MarkdownStream(look, Place(tuple(head), (Run(" " * TARGET_COLUMN, look.ground),)))
+    question = MarkdownStream(look, Place(tuple(head), (TextRun(" " * TARGET_COLUMN, look.ground),)))
     question.update(read(entry.text), done=True)
     rows = literal_rows(question.rows)
     if answer is not None:
@@ -204,14 +206,14 @@ def fold_answer(rows: list[Row], look: Look) -> list[Row]:
     return [look.row(*first, mark) if width_of([*first, mark]) <= look.right else look.row(*first)]
 
 
-def _message_lines(entry: UserEntry, read: Reader, style: Style) -> list[list[Run]]:
-    lines: list[list[Run]] = []
+def _message_lines(entry: UserEntry, read: Reader, style: Style) -> list[list[TextRun]]:
+    lines: list[list[TextRun]] = []
     offset = 0
     for line in clean(read(entry.text), tab=0).split("\n"):
-        lines.append([Run(expand_tabs(line), style, offset)])
+        lines.append([TextRun(expand_tabs(line), style, offset)])
         offset += len(line) + 1
     if entry.command:
-        lines = [[Run(clean(entry.command, tab=0), style)], *lines]
+        lines = [[TextRun(clean(entry.command, tab=0), style)], *lines]
     while len(lines) > 1 and not lines[-1][0].text.strip():
         lines.pop()
     return lines

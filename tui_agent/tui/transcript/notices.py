@@ -15,7 +15,7 @@ from tui_agent.tui.text import clean, clean_line, pad, reveal_line, width
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.blocks import LIVE_ROWS, OUTPUT_ROWS, Body, Reader, body_rows, prose_rows
 from tui_agent.tui.transcript.style import TARGET_COLUMN, TEXT_COLUMN, Look
-from tui_agent.tui.transcript.styled_rows import LITERAL, Row, Run, action_runs, frame, width_of, wrap
+from tui_agent.tui.transcript.styled_rows import LITERAL, Row, TextRun, action_runs, frame, width_of, wrap
 from tui_agent.units import format_cost, format_duration, format_line_changes
 
 _VERBS: Final[dict[str, str]] = {"model_failed": "model", "retry": "model", "shell": "run"}
@@ -38,7 +38,7 @@ def notice_rows(
     tone: Role = "t3" if entry.level == "info" else "t2"
     rows: list[Row] = []
     for line in lines[0].split("\n"):
-        parts = wrap([Run(line, look.style(tone), LITERAL)], look.text)
+        parts = wrap([TextRun(line, look.style(tone), LITERAL)], look.text)
         rows += frame(parts, look.ground, [look.gutter()] if rows else head, [look.gutter()])
     is_folded = not opened if entry.is_summary else opened is False
     if is_folded and (len(lines) > 1 or bool(entry.blocks)):
@@ -58,10 +58,10 @@ def _error(
     head = look.head(look.symbols.failed, "error", verb)
     lines = [clean(line) for line in entry.lines] or ["Something failed."]
     if len(lines) == 1 and not entry.blocks:
-        parts = wrap([Run(lines[0], look.style("t1"), LITERAL)], look.text)
+        parts = wrap([TextRun(lines[0], look.style("t1"), LITERAL)], look.text)
         return frame(parts, look.ground, head[:2], [look.gutter()])
     if entry.command:
-        head.append(Run(reveal_line(entry.command), look.style("t1"), LITERAL))
+        head.append(TextRun(reveal_line(entry.command), look.style("t1"), LITERAL))
     if opened is False:
         return [look.row(*head, _open_hint(look))]
     rows = [look.row(*head)]
@@ -82,9 +82,11 @@ def _actions(line: str, body: Body) -> list[Row]:
     cells = max(width(key) for key, _, _ in pairs) + 3
     rows = prose_rows("You can", "t1", body, bold=True)
     for key, _, words in pairs:
-        runs = [Run(pad(key, cells), look.style("accent", bold=True), LITERAL)]
-        parts = wrap([Run(words, look.style("t2"), LITERAL)], max(look.right - TEXT_COLUMN - 2 - cells, 8))
-        blank = [*body.prefix(), Run(" " * cells, look.ground)]
+        runs = [TextRun(pad(key, cells), look.style("accent", bold=True), LITERAL)]
+        parts = wrap(
+            [TextRun(words, look.style("t2"), LITERAL)], max(look.right - TEXT_COLUMN - 2 - cells, 8)
+        )
+        blank = [*body.prefix(), TextRun(" " * cells, look.ground)]
         rows += frame(parts, look.ground, [*body.prefix(), *runs], blank)
     return rows
 
@@ -95,13 +97,13 @@ def _shell(
     """Draw the user's shell command like a tool call."""
     symbol = look.symbols.done if entry.level == "info" else _symbol(entry.level, look)
     role: Role = "success" if entry.level == "info" else _LEVELS[entry.level]
-    right = [Run(f"{clean_line(line)}   ", look.style("t3")) for line in entry.lines[1:]]
+    right = [TextRun(f"{clean_line(line)}   ", look.style("t3")) for line in entry.lines[1:]]
     if entry.lines:
-        right.append(Run(clean_line(entry.lines[0]), look.style("t3" if role == "success" else role)))
+        right.append(TextRun(clean_line(entry.lines[0]), look.style("t3" if role == "success" else role)))
     room = look.right - TARGET_COLUMN - 2
-    command = [Run(reveal_line(entry.command), look.style("t1"), LITERAL)]
+    command = [TextRun(reveal_line(entry.command), look.style("t1"), LITERAL)]
     parts = wrap(command, max(room - width_of(right), 8), rest_room=max(room, 8))
-    blank = [Run(" " * (TARGET_COLUMN + 2), look.ground)]
+    blank = [TextRun(" " * (TARGET_COLUMN + 2), look.ground)]
     rows = frame(parts, look.ground, look.head(symbol, role, "you ran"), blank)
     if right:
         rows[0] = look.both_sides(rows[0].runs, right)
@@ -112,8 +114,8 @@ def _shell(
     return rows + body_rows(entry.blocks, body)
 
 
-def _open_hint(look: Look) -> Run:
-    return Run("  open", look.style("t2"), act="fold")
+def _open_hint(look: Look) -> TextRun:
+    return TextRun("  open", look.style("t2"), act="fold")
 
 
 def _symbol(level: str, look: Look) -> str:
@@ -132,37 +134,37 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
     tone = look.style("t3")
     facts = [f"turn {entry.turn}", format_duration(entry.duration_ms / 1000)]
     iterations = format_count(entry.iterations, "iteration")
-    left: list[Run] = []
+    left: list[TextRun] = []
     if entry.reason != "finished":
         end_role = _END_ROLES.get(entry.reason, "warning")
-        left += [Run(TURN_END_LABELS[entry.reason], look.style(end_role)), Run(dot, tone)]
+        left += [TextRun(TURN_END_LABELS[entry.reason], look.style(end_role)), TextRun(dot, tone)]
     folders = format_folders(entry.folders, max_named=1)
     # After a crash, the open calls of this turn can still run in the next one. So only a finished turn says "no files".
     nothing = "no files changed" if entry.reason == "finished" else ""
     nothing = "changed files unknown" if entry.has_unknown_changes else nothing
     changed = entry.files_text if entry.files else folders or nothing
-    files = [Run(changed, tone)] if changed else []
+    files = [TextRun(changed, tone)] if changed else []
     if entry.files:
         for words, role in format_line_changes(entry.added, entry.removed, look.symbols.minus):
-            files += [Run(" ", tone), Run(words, look.style(role))]
-        files += [Run(f"{dot}{folders}", tone)] if folders else []
+            files += [TextRun(" ", tone), TextRun(words, look.style(role))]
+        files += [TextRun(f"{dot}{folders}", tone)] if folders else []
     right = (
-        [Run(format_cost(entry.cost_usd, entry.cost_precision, short=True), tone)]
+        [TextRun(format_cost(entry.cost_usd, entry.cost_precision, short=True), tone)]
         if entry.cost_usd is not None
         else []
     )
     if entry.files or folders:
         pressed = action_runs(look.available_actions("diff", "undo"), look.style("t2"), tone)
-        right += [*([Run("   ", tone)] if right and pressed else []), *pressed]
+        right += [*([TextRun("   ", tone)] if right and pressed else []), *pressed]
     room = look.right - TEXT_COLUMN - (width_of(right) + 2 if right else 0)
     for shown in ([*facts, iterations], facts):
-        runs = [*left, Run(dot.join(shown) + (dot if files else ""), tone), *files]
+        runs = [*left, TextRun(dot.join(shown) + (dot if files else ""), tone), *files]
         if width_of(runs) <= room:
             rows = [look.both_sides([look.gutter(), *runs], right)]
             break
     else:
         # Put the changed files in a row of their own, so that their numbers stay together.
-        heads = wrap([*left, Run(dot.join(facts), tone)], room, rest_room=look.full)
+        heads = wrap([*left, TextRun(dot.join(facts), tone)], room, rest_room=look.full)
         rows = [
             look.both_sides([look.gutter(), *part], [] if number else right)
             for number, part in enumerate([*heads, *wrap(files, look.full)])

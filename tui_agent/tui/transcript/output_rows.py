@@ -17,7 +17,7 @@ from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme.theme import MIN_CONTRAST, Role, contrast
 from tui_agent.tui.transcript.code import split_tabs
 from tui_agent.tui.transcript.style import Look
-from tui_agent.tui.transcript.styled_rows import LITERAL, Row, Run, frame, width_of, wrap
+from tui_agent.tui.transcript.styled_rows import LITERAL, Row, TextRun, frame, width_of, wrap
 
 TAB: Final = 8
 LINE_LIMIT: Final = 4_000
@@ -43,10 +43,10 @@ class TextAttributes:
     underline: bool = False
 
 
-def output_lines(text: str, look: Look) -> list[list[Run]]:
+def output_lines(text: str, look: Look) -> list[list[TextRun]]:
     """Convert a program's output to lines of runs."""
     pen = TextAttributes()
-    lines: list[list[Run]] = []
+    lines: list[list[TextRun]] = []
     for raw in text.removesuffix("\n").split("\n"):
         # A carriage return lets a program overwrite the line, e.g. with progress. Only the last text is shown.
         last_form = raw.removesuffix("\r").rpartition("\r")[2]
@@ -55,10 +55,10 @@ def output_lines(text: str, look: Look) -> list[list[Run]]:
     return lines
 
 
-def output_rows(lines: Sequence[Sequence[Run]], prefix: Sequence[Run], look: Look) -> list[Row]:
+def output_rows(lines: Sequence[Sequence[TextRun]], prefix: Sequence[TextRun], look: Look) -> list[Row]:
     """Wrap lines to rows of full width, each beginning with `prefix`."""
     room = max(look.right - width_of(prefix), 3)
-    indented = [*prefix, Run("  ", look.ground)]
+    indented = [*prefix, TextRun("  ", look.ground)]
     rows: list[Row] = []
     for runs in lines:
         rows.extend(frame(wrap(runs, room, rest_room=room - 2), look.ground, prefix, indented))
@@ -81,8 +81,8 @@ def show_addresses(raw: str) -> str:
     return "".join([*pieces, raw[end:], f" ({address_of(target).text})" if target else ""])
 
 
-def _line(raw: str, pen: TextAttributes, look: Look) -> tuple[list[Run], TextAttributes]:
-    runs: list[Run] = []
+def _line(raw: str, pen: TextAttributes, look: Look) -> tuple[list[TextRun], TextAttributes]:
+    runs: list[TextRun] = []
     column = 0
     for piece, codes in _split_codes(raw[:LINE_LIMIT]):
         if codes is not None:
@@ -92,9 +92,9 @@ def _line(raw: str, pen: TextAttributes, look: Look) -> tuple[list[Run], TextAtt
         text = text.replace("\n", " ")
         if text:
             column += len(text)
-            runs.append(Run(text, _style(pen, look), LITERAL))
+            runs.append(TextRun(text, _style(pen, look), LITERAL))
     if len(raw) > LINE_LIMIT:
-        runs.append(Run(f"  {format_count(len(raw) - LINE_LIMIT, 'more character')}", look.style("t3")))
+        runs.append(TextRun(f"  {format_count(len(raw) - LINE_LIMIT, 'more character')}", look.style("t3")))
     return runs, pen
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tui_agent.tui.text import split_cells
-from tui_agent.tui.transcript.styled_rows import DECOR, Row, Run
+from tui_agent.tui.transcript.styled_rows import DECOR, Row, TextRun
 
 
 class Point(NamedTuple):
@@ -79,7 +79,7 @@ def selected_source(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _selected_parts(row: Row, bound: tuple[int, int]) -> Iterator[tuple[Run, int, int]]:
+def _selected_parts(row: Row, bound: tuple[int, int]) -> Iterator[tuple[TextRun, int, int]]:
     """Yield (run, start, end) for each run of `row` with selected characters; the bounds count within the run."""
     start = 0
     for run in row.runs:

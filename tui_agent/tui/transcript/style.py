@@ -12,7 +12,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.theme.glyphs import Symbols
 from tui_agent.tui.theme.theme import Palette, Role
-from tui_agent.tui.transcript.styled_rows import Row, Run, width_of
+from tui_agent.tui.transcript.styled_rows import Row, TextRun, width_of
 
 STATE_COLUMN: Final = 2
 """The column of an entry's state symbol."""
@@ -76,34 +76,34 @@ class Look:
         """Width in cells of prose."""
         return min(self.full, MAX_TEXT_CELLS)
 
-    def gutter(self) -> Run:
+    def gutter(self) -> TextRun:
         """Return the spaces that are drawn to the left of the text."""
-        return Run(" " * TEXT_COLUMN, self.ground)
+        return TextRun(" " * TEXT_COLUMN, self.ground)
 
-    def rail(self, role: Role = "border-strong") -> list[Run]:
+    def rail(self, role: Role = "border-strong") -> list[TextRun]:
         """Return the gutter, the rail (a vertical line), and the space between the rail and the text."""
-        return [self.gutter(), Run(self.symbols.rail, self.style(role)), Run(" ", self.ground)]
+        return [self.gutter(), TextRun(self.symbols.rail, self.style(role)), TextRun(" ", self.ground)]
 
-    def head(self, symbol: str, role: Role, words: str, words_role: Role = "t2") -> list[Run]:
+    def head(self, symbol: str, role: Role, words: str, words_role: Role = "t2") -> list[TextRun]:
         """Return the first columns of an entry's head row: a symbol for the state, and a verb or other words."""
         return [
-            Run(" " * STATE_COLUMN, self.ground),
-            Run(f"{symbol} ", self.style(role)),
-            Run(words.ljust(TARGET_COLUMN - TEXT_COLUMN), self.style(words_role)),
+            TextRun(" " * STATE_COLUMN, self.ground),
+            TextRun(f"{symbol} ", self.style(role)),
+            TextRun(words.ljust(TARGET_COLUMN - TEXT_COLUMN), self.style(words_role)),
         ]
 
-    def row(self, *runs: Run) -> Row:
+    def row(self, *runs: TextRun) -> Row:
         return Row(runs, self.ground)
 
-    def hint(self, text: str, ground: Role | None = None) -> Run:
+    def hint(self, text: str, ground: Role | None = None) -> TextRun:
         """Return a text in the colour of hints; a click on it folds or unfolds the entry."""
-        return Run(text, self.style("t3", ground), act="fold")
+        return TextRun(text, self.style("t3", ground), act="fold")
 
-    def more_lines(self, count: int, ground: Role | None = None) -> Run:
+    def more_lines(self, count: int, ground: Role | None = None) -> TextRun:
         """Return the hint `12 more lines`."""
         return self.hint(format_count(count, "more line"), ground)
 
-    def both_sides(self, left: Sequence[Run], right: Sequence[Run]) -> Row:
+    def both_sides(self, left: Sequence[TextRun], right: Sequence[TextRun]) -> Row:
         """Return a row with the runs `left` at its left edge and the runs `right` at its right edge."""
-        gap = Run(" " * max(self.right - width_of(left) - width_of(right), 1), self.ground)
+        gap = TextRun(" " * max(self.right - width_of(left) - width_of(right), 1), self.ground)
         return self.row(*left, gap, *right) if right else self.row(*left)

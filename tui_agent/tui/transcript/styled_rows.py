@@ -1,4 +1,4 @@
-"""Rows of the transcript: styled runs, each with its offset in the source text.
+"""Rows of the transcript: text runs, which have one style each and an offset in the source text.
 
 Invariant: the runs of a row hold only cleaned text without line feeds or tabs.
 
@@ -30,8 +30,8 @@ of the next line.
 """
 
 
-class Run(NamedTuple):
-    """A styled piece of a row.
+class TextRun(NamedTuple):
+    """A piece of a row in one style.
 
     `act`: the action of a click on the run (`fold`, `link:<address>`, `diff`, ...).
     """
@@ -50,7 +50,7 @@ class Row:
     - `joined`: True if the row continues the line of the row above
     """
 
-    runs: Sequence[Run]
+    runs: Sequence[TextRun]
     ground: Style
     joined: bool = False
 
@@ -67,7 +67,7 @@ class Row:
         return ""
 
 
-def strip_of(runs: Iterable[Run], ground: Style, cells: int) -> Strip:
+def strip_of(runs: Iterable[TextRun], ground: Style, cells: int) -> Strip:
     """Convert runs to a strip (Textual's screen row) of exactly `cells` cells."""
     # Neighbouring runs that look alike are merged, so that fewer bytes are sent to the terminal.
     texts = [(cell_text(text), style) for text, style, _, _ in runs]
@@ -93,13 +93,18 @@ def _looks_alike(before: Style, text: str, style: Style) -> bool:
     return before.bgcolor == style.bgcolor
 
 
-def width_of(runs: Iterable[Run]) -> int:
+def width_of(runs: Iterable[TextRun]) -> int:
     return sum(width(run.text) for run in runs)
 
 
 def wrap(
-    runs: Sequence[Run], room: int, *, rest_room: int | None = None, fold: bool = False, words: bool = False
-) -> list[list[Run]]:
+    runs: Sequence[TextRun],
+    room: int,
+    *,
+    rest_room: int | None = None,
+    fold: bool = False,
+    words: bool = False,
+) -> list[list[TextRun]]:
     """Break runs into lines of at most `room` cells, at spaces if possible.
 
     - `rest_room`: the limit from the second line on
@@ -115,7 +120,10 @@ def wrap(
 
 
 def frame(
-    lines: Iterable[Sequence[Run]], ground: Style, first: Sequence[Run], rest: Sequence[Run] | None = None
+    lines: Iterable[Sequence[TextRun]],
+    ground: Style,
+    first: Sequence[TextRun],
+    rest: Sequence[TextRun] | None = None,
 ) -> list[Row]:
     """Convert wrapped lines to rows; put `first` in front of the first row and `rest` in front of the other rows."""
     rest = first if rest is None else rest
@@ -125,9 +133,9 @@ def frame(
     ]
 
 
-def restyle(runs: Sequence[Run], bounds: Sequence[tuple[int, int]], extra: Style) -> list[Run]:
+def restyle(runs: Sequence[TextRun], bounds: Sequence[tuple[int, int]], extra: Style) -> list[TextRun]:
     """Return the runs with the style `extra` added to the characters within `bounds`."""
-    restyled: list[Run] = []
+    restyled: list[TextRun] = []
     start = 0
     for run in runs:
         end = start + len(run.text)
@@ -207,11 +215,11 @@ def _wide(character: str) -> bool:
     return character > "\u1100" and cell_len(character) == 2
 
 
-def _slice(runs: Sequence[Run], cuts: Sequence[tuple[int, int]]) -> list[list[Run]]:
-    lines: list[list[Run]] = []
+def _slice(runs: Sequence[TextRun], cuts: Sequence[tuple[int, int]]) -> list[list[TextRun]]:
+    lines: list[list[TextRun]] = []
     index, base = 0, 0
     for start, end in cuts:
-        line: list[Run] = []
+        line: list[TextRun] = []
         while index < len(runs):
             run = runs[index]
             size = len(run.text)
@@ -229,13 +237,13 @@ def _slice(runs: Sequence[Run], cuts: Sequence[tuple[int, int]]) -> list[list[Ru
     return lines
 
 
-def _part(run: Run, low: int, high: int) -> Run:
-    return Run(run.text[low:high], run.style, run.src + low if run.src >= 0 else run.src, run.act)
+def _part(run: TextRun, low: int, high: int) -> TextRun:
+    return TextRun(run.text[low:high], run.style, run.src + low if run.src >= 0 else run.src, run.act)
 
 
-def action_runs(actions: Sequence[str], style: Style, between: Style) -> list[Run]:
+def action_runs(actions: Sequence[str], style: Style, between: Style) -> list[TextRun]:
     """Return a clickable run for each action, with spaces between them."""
-    runs: list[Run] = []
+    runs: list[TextRun] = []
     for name in actions:
-        runs += [*([Run("  ", between)] if runs else []), Run(name, style, act=name)]
+        runs += [*([TextRun("  ", between)] if runs else []), TextRun(name, style, act=name)]
     return runs

@@ -8,9 +8,9 @@ from itertools import zip_longest
 from typing import Final, TypeAlias
 
 from tui_agent.tui.transcript.style import Look
-from tui_agent.tui.transcript.styled_rows import Row, Run, width_of, wrap
+from tui_agent.tui.transcript.styled_rows import Row, TextRun, width_of, wrap
 
-Cell: TypeAlias = list[Run]
+Cell: TypeAlias = list[TextRun]
 GAP: Final = 2
 _MIN_CELLS_FOR_WORDS: Final = 4
 
@@ -42,7 +42,7 @@ def column_widths(rows: Sequence[Sequence[Cell]], columns: int, room: int) -> li
 
 
 def table_rows(
-    rows: Sequence[Sequence[Cell]], widths: Sequence[int], align: str, prefix: Sequence[Run], look: Look
+    rows: Sequence[Sequence[Cell]], widths: Sequence[int], align: str, prefix: Sequence[TextRun], look: Look
 ) -> list[Row]:
     """Draw a table as rows of the screen; `align` has `l`, `r` or `c` for each column."""
     screen_rows: list[Row] = []
@@ -65,12 +65,12 @@ def header_style(cells: Sequence[Cell], look: Look) -> list[Cell]:
     return [[run._replace(style=look.style("t2", bold=True)) for run in cell] for cell in cells]
 
 
-def _align_runs(piece: Sequence[Run], size: int, align: str, look: Look, *, last: bool) -> list[Run]:
+def _align_runs(piece: Sequence[TextRun], size: int, align: str, look: Look, *, last: bool) -> list[TextRun]:
     if piece and width_of(piece) > size:
         # A wrapped line keeps the space at which it was broken.
         piece = [*piece[:-1], piece[-1]._replace(text=piece[-1].text.removesuffix(" "))]
     spare = max(size - width_of(piece), 0)
     left = spare if align == "r" else spare // 2 if align == "c" else 0
-    runs = [Run(" " * left, look.ground)] if left else []
+    runs = [TextRun(" " * left, look.ground)] if left else []
     runs.extend(piece)
-    return runs if last else [*runs, Run(" " * (spare - left + GAP), look.ground)]
+    return runs if last else [*runs, TextRun(" " * (spare - left + GAP), look.ground)]

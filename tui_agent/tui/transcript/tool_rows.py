@@ -27,7 +27,7 @@ from tui_agent.tui.transcript.blocks import (
     user_words_rows,
 )
 from tui_agent.tui.transcript.style import STATE_COLUMN, TARGET_COLUMN, Look
-from tui_agent.tui.transcript.styled_rows import LITERAL, Row, Run, width_of, wrap
+from tui_agent.tui.transcript.styled_rows import LITERAL, Row, TextRun, width_of, wrap
 from tui_agent.tui.widgets.rows import state_mark
 from tui_agent.units import NO_LINES, format_duration, format_elapsed, format_line_changes, format_tokens
 
@@ -147,8 +147,12 @@ def _head_rows(entry: ToolEntry, look: Look, note: str, now: float, *, full: boo
     longest = max((look.right - TARGET_COLUMN) // 4, verb_cells)
     verb = pad(fit(clean_line(entry.verb), longest, look.symbols.ellipsis), verb_cells)
     symbol, role = _state_mark(entry, look.symbols)
-    first = [Run(" " * STATE_COLUMN, look.ground), Run(symbol, look.style(role)), Run(" ", look.ground)]
-    first.append(Run(f"{verb} ", look.style(verb_role), LITERAL))
+    first = [
+        TextRun(" " * STATE_COLUMN, look.ground),
+        TextRun(symbol, look.style(role)),
+        TextRun(" ", look.ground),
+    ]
+    first.append(TextRun(f"{verb} ", look.style(verb_role), LITERAL))
     indent = max(TARGET_COLUMN, width_of(first))
     room = max(look.right - indent - (right_cells + 2 if right_cells else 0), 1)
     lines, hidden = _target_lines(entry, look, room, full=full)
@@ -160,12 +164,12 @@ def _head_rows(entry: ToolEntry, look: Look, note: str, now: float, *, full: boo
         if extra and len(parts) == 1 and width_of(parts[0]) + width_of(extra) <= room:
             fill = max(MIN_CELLS_BEFORE_COUNTS - width_of(parts[0]), 0) if extra[0].text != note else 0
             fill = fill if width_of(parts[0]) + fill + 3 + width_of(extra) <= room else 0
-            parts[0] = [*parts[0], Run(" " * (fill + 3), look.ground), *extra]
+            parts[0] = [*parts[0], TextRun(" " * (fill + 3), look.ground), *extra]
         for line, part in enumerate(parts):
-            prefix = [Run(" " * (indent + (2 if line else 0)), look.ground)] if rows else first
+            prefix = [TextRun(" " * (indent + (2 if line else 0)), look.ground)] if rows else first
             rows.append(Row([*prefix, *part], look.ground, joined=line > 0))
     if hidden:
-        rows.append(look.row(Run(" " * indent, look.ground), look.more_lines(hidden)))
+        rows.append(look.row(TextRun(" " * indent, look.ground), look.more_lines(hidden)))
     if right_cells:
         rows[0] = look.both_sides(rows[0].runs, right)
     return rows
@@ -178,7 +182,7 @@ def _state_mark(entry: ToolEntry, symbols: Symbols) -> tuple[str, Role]:
     return symbol, "t3" if entry.state == "interrupted" else role
 
 
-def _target_lines(entry: ToolEntry, look: Look, room: int, *, full: bool) -> tuple[list[list[Run]], int]:
+def _target_lines(entry: ToolEntry, look: Look, room: int, *, full: bool) -> tuple[list[list[TextRun]], int]:
     """Return the lines of a call's target, and the number of hidden lines.
 
     `full`: True to show all lines and the whole path.
@@ -189,19 +193,19 @@ def _target_lines(entry: ToolEntry, look: Look, room: int, *, full: bool) -> tup
     lines = target.split("\n")
     hidden = 0 if full or len(lines) <= _COMMAND_LINES + 1 else len(lines) - _COMMAND_LINES
     role: Role = "t3" if entry.state == "queued" else "t1"
-    target_lines: list[list[Run]] = []
+    target_lines: list[list[TextRun]] = []
     for line in lines[: len(lines) - hidden]:
         # In the target of a call that reads, two spaces separate a remark.
         head, gap, tail = line.partition("  ") if entry.verb in QUIET else (line, "", "")
-        runs = [Run(head, look.style(role), LITERAL)]
+        runs = [TextRun(head, look.style(role), LITERAL)]
         if gap:
-            runs.append(Run(gap + tail, look.style("t3"), LITERAL))
+            runs.append(TextRun(gap + tail, look.style("t3"), LITERAL))
         target_lines.append(runs)
     return target_lines, hidden
 
 
-def _counts(entry: ToolEntry, look: Look, note: str) -> list[Run]:
-    runs: list[Run] = []
+def _counts(entry: ToolEntry, look: Look, note: str) -> list[TextRun]:
+    runs: list[TextRun] = []
     diffs = _diffs(entry.blocks)
     if diffs:
         added, removed = sum(block.added for block in diffs), sum(block.removed for block in diffs)
@@ -209,15 +213,15 @@ def _counts(entry: ToolEntry, look: Look, note: str) -> list[Run]:
         changes = format_line_changes(added, removed, look.symbols.minus) or ((NO_LINES, "t3"),)
         for words, role in changes:
             runs += [
-                *([Run(" ", look.ground)] if runs else []),
-                Run(words, look.style("t3" if dim else role)),
+                *([TextRun(" ", look.ground)] if runs else []),
+                TextRun(words, look.style("t3" if dim else role)),
             ]
     if note:
-        runs.append(Run(f"  {note}" if runs else note, look.style("t3"), act="fold"))
+        runs.append(TextRun(f"  {note}" if runs else note, look.style("t3"), act="fold"))
     return runs
 
 
-def _right(entry: ToolEntry, look: Look, now: float) -> list[Run]:
+def _right(entry: ToolEntry, look: Look, now: float) -> list[TextRun]:
     outcome = _outcome(entry, roomy=look.right >= _MIN_ROOMY_CELLS)
     role: Role = "t3" if entry.state == "done" else _state_mark(entry, look.symbols)[1]
     time = ""
@@ -227,14 +231,14 @@ def _right(entry: ToolEntry, look: Look, now: float) -> list[Run]:
         entry.duration_ms is not None and entry.state != "lost"
     ):  # A lost call may have run on after its last event.
         time = format_duration(entry.duration_ms / 1000)
-    runs: list[Run] = []
+    runs: list[TextRun] = []
     room = look.right - TARGET_COLUMN - _MIN_TARGET_CELLS - (max(len(time), TIME_CELLS) + 3 if time else 0)
     if outcome:
         outcome = fit(outcome, max(room, 4), look.symbols.ellipsis)
-        runs.append(Run(outcome, look.style(role), LITERAL))
+        runs.append(TextRun(outcome, look.style(role), LITERAL))
     if time:
         gap = "   " if outcome else ""
-        runs.append(Run(gap + time.rjust(TIME_CELLS), look.style("t3")))
+        runs.append(TextRun(gap + time.rjust(TIME_CELLS), look.style("t3")))
     return runs
 
 
