@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tui_agent.plugin_api import DisplayBlock, Envelope, TableBlock, TestFinished, pane
+from tui_agent.plugin_api import DisplayBlock, Envelope, LaterChanges, TableBlock, TestFinished, pane
 
 MAX_SHOWN_RUNS = 20
 """Number of test runs that are shown."""
@@ -11,21 +11,23 @@ RARE_RESULTS = ("errors", "skipped", "xfailed", "xpassed")
 
 
 class TestRuns:
-    """Collects the last test runs from the session's events, the newest first."""
+    """Collects the last test runs from the session's events, the newest first, and the later changes."""
 
     __test__ = False  # the name looks like a test class to pytest
 
     def __init__(self) -> None:
         self.runs: tuple[TestFinished, ...] = ()
+        self.later_changes = LaterChanges()
 
     def apply(self, event: Envelope) -> None:
-        """Add the test run that a `test.finished` event records."""
+        """Add the test run that a `test.finished` event records, or a later change."""
+        self.later_changes = self.later_changes.add_event(event.payload)
         if isinstance(event.payload, TestFinished):
             self.runs = (event.payload, *self.runs)[:MAX_SHOWN_RUNS]
 
-    def view(self) -> tuple[TestFinished, ...]:
-        """Return the last test runs, newest first."""
-        return self.runs
+    def view(self) -> tuple[tuple[TestFinished, ...], LaterChanges]:
+        """Return the last test runs, newest first, and the changes since the newest one."""
+        return self.runs, self.later_changes
 
 
 def _count(number: int) -> str:
@@ -33,8 +35,9 @@ def _count(number: int) -> str:
 
 
 @pane(TestRuns)
-def tests(runs: tuple[TestFinished, ...]) -> Iterator[str | DisplayBlock]:
+def tests(view: tuple[tuple[TestFinished, ...], LaterChanges]) -> Iterator[str | DisplayBlock]:
     """Draw a table of the test runs. Below the table, draw the newest run's failed tests, or the reason why it failed."""
+    runs, later_changes = view
     if not runs:
         yield "No tests have run yet."
         return
@@ -50,10 +53,11 @@ def tests(runs: tuple[TestFinished, ...]) -> Iterator[str | DisplayBlock]:
     )
     align = "r" * (2 + len(shown)) + "l"
     yield TableBlock(columns=("passed", "failed", *shown, "command"), rows=rows, align=align)
-    newest = runs[0]
+    newest, staleness = runs[0], later_changes.description
+    last_run = f"the last finished run ({staleness})" if staleness else "the last run"
     if newest.failures:
         counts = (newest.failed - newest.errors, "Failed"), (newest.errors, "Errors")
         title = " and ".join(word for count, word in counts if count > 0) or "Failed"
-        yield "\n".join((f"{title.capitalize()} in the last run:", *newest.failures))
+        yield "\n".join((f"{title.capitalize()} in {last_run}:", *newest.failures))
     elif newest.fault:
-        yield f"The last run failed: {newest.fault}"
+        yield f"{last_run.capitalize()} failed: {newest.fault}"

@@ -123,6 +123,7 @@ def file_changed(
     author: Author = "agent",
     added: int = 2,
     removed: int = 1,
+    call: str | None = None,
 ) -> FileChanged:
     return FileChanged(
         path=path,
@@ -134,6 +135,7 @@ def file_changed(
         author=author,
         added=added,
         removed=removed,
+        call_id=CallId(call) if call else None,
     )
 
 

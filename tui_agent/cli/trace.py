@@ -93,7 +93,8 @@ def summary(metrics: MetricsView) -> list[tuple[str, str]]:
     calls = f"{metrics.model_calls}, {metrics.model_retry_count} retried, {metrics.model_failures} failed"
     failures = f"{metrics.failed_tools} failed, {metrics.invalid_calls} invalid, {metrics.denials} denied"
     failed_tests = describe_failures(metrics.tests_failed or 0, metrics.test_errors) or "0 failed"
-    tests = f"{metrics.tests_passed or 0} passed, {failed_tests}"
+    counts = (f"{metrics.tests_passed or 0} passed", failed_tests, metrics.later_changes.description)
+    tests = ", ".join(filter(None, counts))
     has_tests = metrics.tests_passed is not None or metrics.tests_failed is not None
     start = f"{format_time(metrics.first_at)}, last event {format_duration(metrics.last_at - metrics.first_at)} later"
     rows = [

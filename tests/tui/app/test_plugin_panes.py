@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+from tests.stubs.story import file_changed
 from tests.tui.app.driving import NOWHERE, Driven, golden, open_app
 from tests.tui.app.replaying import open_replay
 from tests.tui.app.test_start import empty_session
@@ -117,6 +118,13 @@ async def test_the_folded_section_of_the_tests_counts_the_newest_run_without_the
         driven.session.feed(run.model_copy(update={"fault": fault}), TurnStarted(turn=3))
         await driven.settle()
         assert "failed: file or di" in driven.rows()[row_of(driven, "▸ Tests")]
+        driven.session.feed(file_changed("a.py"), TurnStarted(turn=3))
+        await driven.settle()
+        assert driven.rows()[row_of(driven, "▸ Tests")].endswith(" failed before 1 edit")
+        failed_run = run.model_copy(update={"passed": 3, "failed": 2, "errors": 0, "fault": ""})
+        driven.session.feed(failed_run, file_changed("a.py"), file_changed("a.py"), TurnStarted(turn=3))
+        await driven.settle()
+        assert driven.rows()[row_of(driven, "▸ Tests")].endswith(" 2 failed before 2 edits")
         assert source.asked == []
 
 

@@ -1,5 +1,7 @@
 """What a summary tells where no model tells it: each one's story is in the next, within bounds."""
 
+from dataclasses import replace
+
 from tests.stubs.tool_context import module_of
 from tui_agent.context.summary.summary import (
     STORY,
@@ -178,6 +180,11 @@ def test_of_the_newest_failed_tests_the_headline_and_the_artifact_are_kept_but_n
     assert "## Tests that fail\n- test_x.py::test_one" in text and text.count("test_one") == 1
     newest = "## The last test run\n2 failed, 9 passed [exit 1]\n$ python -m pytest\nread_file artifact:1"
     assert newest in text and "ResourceWarning" not in text
+
+    stale = replace(facts, stale_tests="before 2 edits; a later run was stopped")
+    text = build_summary(stale, "", ROOM, ROOM, text_preview).text
+    assert "## Tests that failed (before 2 edits; a later run was stopped)\n- test_x.py::test_one" in text
+    assert "## The last finished test run (before 2 edits; a later run was stopped)\n2 failed" in text
 
 
 def test_a_call_of_run_tests_that_ran_nothing_is_no_test_run() -> None:

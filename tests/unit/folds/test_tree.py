@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.stubs.story import file_changed
+from tests.stubs.story import called, file_changed, ran_tests
 from tests.unit.folds.test_branches import Story
 from tui_agent.folds.base import current_branch
 from tui_agent.folds.session.branch_tree import TreeView, branch_tree, name_branch
@@ -158,6 +158,19 @@ def test_a_message_is_told_with_what_came_of_it() -> None:
     assert (second.outcome.state, second.outcome.label) == ("failed", "2 tests fail, turn finished")
     assert (third.outcome.state, third.outcome.label) == ("stopped", "stopped")
     assert third.last_seq == len(story.events) - 1
+
+
+def test_a_failed_test_of_a_message_is_stale_after_an_edit() -> None:
+    story = Story()
+    story.say("fix it")
+    story.add(TurnStarted(turn=1))
+    story.add(ran_tests(3, 1))
+    story.add(called("c1", "edit", "a.py"))
+    story.add(file_changed("a.py", call="c1"))
+    story.add(TurnFinished(turn=1, reason="interrupted"))
+    (result,) = view_of(story).branches[0].turns
+    assert (result.outcome.state, result.outcome.label) == ("stopped", "stopped, 1 test failed before 1 edit")
+    assert result.stale_tests == "before 1 edit"
 
 
 def test_a_message_with_a_long_paste_is_named_by_its_own_words() -> None:

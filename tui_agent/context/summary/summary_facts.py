@@ -28,7 +28,6 @@ from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPar
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_bytes, format_number
 
-FAILING_TITLE: Final = "Tests that fail"
 MAX_ARTIFACTS: Final = 8
 LEFT_OUT_PREFIX: Final = "(left out: "
 _ONLY_READ: Final[frozenset[str]] = frozenset(("read_file", "list_directory", "grep", "glob", "repo_map"))
@@ -72,6 +71,8 @@ class Facts:
     """The number (`seq`) of the newest event that the summary covers."""
     failing: Sequence[str] = ()
     """The tests known to fail."""
+    stale_tests: str = ""
+    """Reason why the results of the newest finished test run are stale; empty if they are not."""
     replies: Sequence[UserReply] = ()
     """The user's words in results of calls: reasons of refusals, answers, and edited plans."""
     plan: LongText = ""
@@ -94,9 +95,13 @@ def fact_blocks(facts: Facts, text: Text) -> list[SummaryBlock]:
         _required_block("Pinned, word for word", _join_pinned(facts, text, calls), 0.14, "pinned messages"),
         _todo_block(facts.todo),
         _required_block("The plan", plan, 0.05, "the plan"),
-        _failing_block(facts.failing),
+        _failing_block(facts.failing, facts.stale_tests),
         changed,
-        _optional_block("The last test run", _failed_tests(facts, calls, text), 0.03),
+        _optional_block(
+            f"The last finished test run ({facts.stale_tests})" if facts.stale_tests else "The last test run",
+            _failed_tests(facts, calls, text),
+            0.03,
+        ),
         read,
         _optional_block("Stored outputs: use read_file or grep", artifacts, 0.02),
     ]
@@ -171,11 +176,12 @@ def _head_and_tail(words: str, room: int, *, has_artifact: bool) -> FittedText:
     return FittedText(shown.text, cut=shown.is_cut)
 
 
-def _failing_block(tests: Sequence[str]) -> SummaryBlock:
+def _failing_block(tests: Sequence[str], staleness: str) -> SummaryBlock:
+    title = f"Tests that failed ({staleness})" if staleness else "Tests that fail"
     lines = [f"- {name}" for name in tests]
     full_text = "\n".join(lines)
     fit = partial(_fit_newest, lines, full_text)
-    return SummaryBlock(FAILING_TITLE, full_text, fit, len(full_text), 0.08, "tests that fail")
+    return SummaryBlock(title, full_text, fit, len(full_text), 0.08, "tests that fail")
 
 
 def _fit_newest(lines: Sequence[str], full_text: str, room: int) -> FittedText:

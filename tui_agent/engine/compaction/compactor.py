@@ -400,6 +400,7 @@ class Compactor:
             artifacts=tuple(state.artifacts.values()),
             through=through,
             failing=block_items(state.memory, "failing_tests") if self._agent == MAIN_AGENT else (),
+            stale_tests=state.later_changes.description,
             replies=tuple(fold.removed.replies),
             plan=fold.removed.plan,
             changed=state.written_paths if self._agent == MAIN_AGENT else (),

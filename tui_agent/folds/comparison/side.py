@@ -349,9 +349,10 @@ def _outcome(metrics: MetricsView, events: Sequence[Envelope]) -> Outcome:
         started = metrics.turns or any(_is_iteration(event.payload) for event in events)
         return Outcome("open", "has not ended") if started else Outcome()
     failed, passed = metrics.tests_failed or 0, metrics.tests_passed or 0
-    failing = describe_failing_tests(failed, metrics.test_errors)
+    staleness = metrics.later_changes.short_description
+    failing = describe_failing_tests(failed, metrics.test_errors, staleness) if failed else ""
     passing = format_count(passed, "test passes", "tests pass")
-    if reason == "finished" and failed:
+    if reason == "finished" and failed and not staleness:
         return Outcome("failed", f"{failing}, turn finished")
     tests = failing if failed else passing if passed else ""
     label = f"{TURN_END_LABELS[reason]}, {tests}" if tests else TURN_END_LABELS[reason]

@@ -83,6 +83,8 @@ class TurnResult:
     tests_passed: int | None = None
     tests_failed: int | None = None
     test_errors: int = 0
+    stale_tests: str = ""
+    """Reason why the test counts are stale; empty if they are not."""
 
 
 def outcome_of(figures: MetricsView) -> Outcome:
@@ -95,7 +97,10 @@ def outcome_of(figures: MetricsView) -> Outcome:
     label = TURN_END_LABELS[end]  # type: ignore[index]  # the fold stores the event's own reason
     state: TurnState = "done" if end == "finished" else "failed" if end in FAILED_ENDS else "stopped"
     if figures.tests_failed:
-        tests = describe_failing_tests(figures.tests_failed, figures.test_errors)
+        staleness = figures.later_changes.short_description
+        tests = describe_failing_tests(figures.tests_failed, figures.test_errors, staleness)
+        if staleness:
+            return Outcome(state, f"{label}, {tests}")
         return Outcome("failed", f"{tests}, turn finished" if state == "done" else f"{label}, {tests}")
     if figures.tests_passed and state == "done":
         return Outcome("done", f"{label}, {format_count(figures.tests_passed, 'test passes', 'tests pass')}")
@@ -147,6 +152,7 @@ class TurnResultFold:
             tests_passed=figures.tests_passed,
             tests_failed=figures.tests_failed,
             test_errors=figures.test_errors,
+            stale_tests=figures.later_changes.description,
         )
 
 

@@ -74,6 +74,7 @@ class SessionState:
         draft.seq = ev.seq
         draft.last_event = ev.payload.kind
         _ALL_HANDLERS.apply(draft, ev)
+        draft.later_changes = draft.later_changes.add_event(ev.payload)
         if not isinstance(ev.payload, LogRepaired):
             draft.last_event_time = ev.time
         self._view = None

@@ -6,6 +6,7 @@ from typing import Literal
 
 from tui_agent.folds.context.instructions import AgentInstructions
 from tui_agent.folds.session.agents import DelegateState
+from tui_agent.folds.session.later_changes import NO_LATER_CHANGES, LaterChanges
 from tui_agent.folds.session.state_view import OpenCall, ReadFile, UncheckpointedChange, own_subtask
 from tui_agent.folds.usage_totals import NO_USAGE, UsageTotals
 from tui_agent.protocol.artifacts import Artifact
@@ -96,6 +97,7 @@ class Draft:
     artifacts: dict[str, Artifact] = field(default_factory=dict)
     explored_paths: dict[str, None] = field(default_factory=dict)
     memory: JsonMap = field(default_factory=dict)
+    later_changes: LaterChanges = NO_LATER_CHANGES
     mentioned_paths: tuple[str, ...] = ()
     has_repo_map: bool = False
     map_delay_reason: str = ""

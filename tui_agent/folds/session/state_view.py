@@ -16,6 +16,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.instructions import AgentInstructions
 from tui_agent.folds.session.agents import DelegateState
 from tui_agent.folds.session.changed_files import ChangedFile, unchanged_file
+from tui_agent.folds.session.later_changes import NO_LATER_CHANGES, LaterChanges
 from tui_agent.folds.usage_totals import NO_USAGE, UsageTotals
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JsonMap, RequestId, RunId, text_preview
@@ -217,6 +218,8 @@ class SessionStateView:
     explored_paths: tuple[str, ...] = ()
     memory: JsonMap = field(default_factory=dict)
     """The working memory of the task: maps the name of a block to the block. Do not change the dict."""
+    later_changes: LaterChanges = NO_LATER_CHANGES
+    """The edits and stopped test runs since the newest finished test run."""
     mentioned_paths: tuple[str, ...] = ()
     """Paths mentioned in the message that started the newest turn. Paths of folders end in `/`."""
     has_repo_map: bool = False

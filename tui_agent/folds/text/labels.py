@@ -38,10 +38,15 @@ def describe_failures(failed: int, errors: int) -> str:
     return ", ".join([*counts, format_count(errors, "error")] if errors else counts)
 
 
-def describe_failing_tests(failed: int, errors: int) -> str:
-    """Return how many tests fail, e.g. `2 tests fail, 1 test error` for `failed=3, errors=1`."""
-    counts = [format_count(failed - errors, "test fails", "tests fail")] if failed > errors else []
-    return ", ".join([*counts, format_count(errors, "test error")] if errors else counts)
+def describe_failing_tests(failed: int, errors: int, staleness: str = "") -> str:
+    """Return how many tests fail, e.g. `2 tests fail, 1 test error` for `failed=3, errors=1`.
+
+    `staleness`: reason why the result is stale: `1 test failed before 2 edits`. Empty if it is not.
+    """
+    words = ("test failed", "tests failed") if staleness else ("test fails", "tests fail")
+    counts = [format_count(failed - errors, *words)] if failed > errors else []
+    text = ", ".join([*counts, format_count(errors, "test error")] if errors else counts)
+    return f"{text} {staleness}".strip()
 
 
 SPAN_STATE_LABELS: Final[dict[SpanState, str]] = {

@@ -9,6 +9,7 @@ from typing import Any
 from tui_agent.folds.context.visible_results import VisibleResults
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.changed_files import ModifiedFiles
+from tui_agent.folds.session.later_changes import NO_LATER_CHANGES, LaterChanges
 from tui_agent.folds.usage_totals import NO_USAGE
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, BlobText, CallId, text_size
 from tui_agent.protocol.envelope import Envelope
@@ -107,6 +108,8 @@ class MetricsView:
     them."""
     test_fault: str = ""
     """Reason why the newest test run failed although no test failed. Empty in all other cases."""
+    later_changes: LaterChanges = NO_LATER_CHANGES
+    """The edits and stopped test runs since the newest finished test run."""
     output_chars: int = 0
     stored_artifacts: int = 0
     first_at: float = 0.0
@@ -182,6 +185,7 @@ class Metrics:
         self._files.apply(ev)
         self._observations.apply(ev)
         _HANDLERS.apply(self, ev)
+        sums.later_changes = sums.later_changes.add_event(ev.payload)
         self._view = None
         return True
 

@@ -111,10 +111,12 @@ class PluginSections:
     def _folded_note(self, name: str) -> tuple[str, Role]:
         """Return a short text for a folded pane: the newest test results, or how to open the pane."""
         metrics = self.metrics() if name == TESTS_PANE else None
+        staleness = "" if metrics is None else metrics.later_changes.short_description
         if metrics is not None and metrics.tests_failed:
-            return describe_failures(metrics.tests_failed, metrics.test_errors), "error"
+            failures = describe_failures(metrics.tests_failed, metrics.test_errors)
+            return (f"{failures} {staleness}", "t3") if staleness else (failures, "error")
         if metrics is not None and metrics.test_fault:
-            return f"failed: {metrics.test_fault}", "error"
+            return (f"failed {staleness}", "t3") if staleness else (f"failed: {metrics.test_fault}", "error")
         if metrics is not None and metrics.tests_passed is not None:
             return f"{metrics.tests_passed} passed", "t3"
         return self.describe_opening(name), "t3"

@@ -175,7 +175,8 @@ def draw_node(facts: Facts, node: Node, parent: Node | None) -> None:
     facts.fact("took", format_duration(result.duration_s) if result.duration_s else "")
     facts.fact("cost", format_cost(result.cost_usd, result.cost_precision))
     facts.fact("iterations", str(result.iterations) if result.iterations else "")
-    facts.fact("tests", _describe_tests(result), "error" if result.tests_failed else "t1")
+    is_failing = result.tests_failed and not result.stale_tests
+    facts.fact("tests", _describe_tests(result), "error" if is_failing else "t1")
     facts.fact("tools", _describe_tools(result.tools or {}))
     if result.files:
         facts.section("Files")
@@ -199,11 +200,11 @@ def _draw_branch(facts: Facts, branch: Branch, parent: Node | None) -> None:
 
 
 def _describe_tests(result: TurnResult) -> str:
-    """Return the test counts as `32 passed, 2 failed`."""
+    """Return the test counts, such as `32 passed, 2 failed, before 2 edits`."""
     if result.tests_passed is None and result.tests_failed is None:
         return ""
     failures = describe_failures(result.tests_failed or 0, result.test_errors)
-    return ", ".join(filter(None, (f"{result.tests_passed or 0} passed", failures)))
+    return ", ".join(filter(None, (f"{result.tests_passed or 0} passed", failures, result.stale_tests)))
 
 
 def _describe_tools(calls: Mapping[str, int]) -> str:
