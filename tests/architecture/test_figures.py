@@ -23,7 +23,7 @@ EXCEPTIONS = {
     "tui_agent/tui/theme/theme.py": "a contrast",
     "tui_agent/cli/themes.py": "a contrast",
     "tui_agent/store/redaction/rule.py": "an entropy",
-    "tui_agent/evals/report/arm_comparison.py": "a probability",
+    "tui_agent/evals/report/significance.py": "a probability",
 }
 """Files with another formatting, and what they format. This list may only shrink."""
 
