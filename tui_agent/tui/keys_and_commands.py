@@ -477,7 +477,7 @@ def suggest_command(word: str, further: Iterable[str] = ()) -> str:
 
 
 def footer(actions: Iterable[Action], scopes: Sequence[Scope], *, running: bool) -> list[KeyHint]:
-    """Return the footer's keys and words for the available actions, in order of `rank`."""
+    """Return the footer's keys and words, in order of `rank`. `running`: True while a turn runs."""
     now: When = "running" if running else "idle"
     rows = [
         action

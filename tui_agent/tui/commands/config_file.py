@@ -14,6 +14,7 @@ AT_ONCE = ("theme", "vim", "keys", "status", "notifications")
 def save_setting(context: AppContext, key: tuple[str, ...], value: Value | None) -> bool:
     """Save a setting in the user's config.toml and apply it.
 
+    `key`: the setting's tables and name, e.g. `("keys", "undo")`. `value`: None to remove the setting from the file.
     Return False if the value was not saved.
     """
     config, app, name = context.config, context.app, ".".join(key)

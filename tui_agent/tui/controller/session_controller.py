@@ -274,7 +274,7 @@ class SessionController:
 
 
 class ApiKeys:
-    """The API keys that the app can use, with those that the user enters in the app."""
+    """The API keys that the app can use, including keys that the user enters in the app."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host

@@ -69,8 +69,8 @@ def plan_change(file: Sequence[Strip], rows: Sequence[Strip], effects: Sequence[
 def _keep_ends(rows: Sequence[Strip], room: int, more: Callable[[int], Strip]) -> tuple[Sequence[Strip], int]:
     """Shorten `rows` to `room` rows.
 
-    Keep the first and the last rows, and put a row about the hidden rows between them. Return the rows and the
-    number of hidden rows.
+    Keep the first and the last rows. Between them, put the row that `more` returns for the number of hidden rows.
+    Return the rows and this number.
     """
     if len(rows) <= room:
         return rows, 0

@@ -444,7 +444,10 @@ def _mark(facts: Facts, chosen: bool) -> Part:
 
 
 def _gutter(facts: Facts, chosen: bool, first: bool) -> Strip:
-    """Return the two cells before a row of a hunk. They mark the chosen hunk."""
+    """Return the two cells before a row of a hunk: a mark if the hunk is chosen, else blanks.
+
+    `first`: True for the first row of the hunk, which has another mark.
+    """
     symbols = facts.looks.symbols
     text = f"{symbols.chosen if first else symbols.rail} " if chosen else "  "
     return row(MARK_CELLS, [(text, facts.style("accent"))], fill=facts.style(), margin=0)

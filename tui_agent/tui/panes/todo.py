@@ -46,7 +46,7 @@ def todo_rows(view: "TodoView", looks: Looks, width: int, limit: int) -> list[St
 def item_rows(
     item: "TodoItem", depth: int, looks: Looks, width: int, ground: Role, *, in_one_row: bool = False
 ) -> list[Strip]:
-    """Draw an item of the todo list, indented by its depth."""
+    """Draw an item of the todo list, indented by its depth. `in_one_row`: True to cut off a long text."""
     pen, symbols = Pen(looks, ground), looks.symbols
     styles: dict[str, tuple[str, Role, Role]] = {
         "completed": (symbols.todo_done, "success", "t3"),

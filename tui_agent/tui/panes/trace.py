@@ -162,7 +162,7 @@ def trace_rows(
 ) -> list[Strip]:
     """Return the trace as up to `max_rows` rows: a title and the spans.
 
-    If space is short, finished iterations are folded, then the oldest rows are left out.
+    If space is short, finished iterations are folded, then the oldest rows are left out. `folds`: see `visible_spans`.
     """
     pen = Pen(looks, "s1")
     failed = f"{view.failed} failed" if view.failed else ""

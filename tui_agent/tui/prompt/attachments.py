@@ -180,7 +180,7 @@ class PastedSpans:
     def replace(self, start: int, end: int, length: int, *, pasted: bool) -> None:
         """Adjust the spans to an edit that replaced the text from `start` to `end`.
 
-        `length`: number of characters of the new text.
+        `length`: number of characters of the new text. `pasted`: True if the new text was pasted, not typed.
         """
         moved, spans = start + length - end, list[Span]()
         for first, last in self.spans:

@@ -63,7 +63,10 @@ class Candidate(NamedTuple):
 
 
 def token_at(line: str, column: int, *, first_line: bool) -> Token | None:
-    """Return the word at the cursor if it can be completed; otherwise None."""
+    """Return the word before the cursor if it can be completed; otherwise None.
+
+    `column`: the cursor's place in `line`. `first_line`: True if `line` can begin with a slash command.
+    """
     before = line[:column]
     if first_line and before.startswith("/"):
         if " " not in before:

@@ -119,5 +119,5 @@ class History:
 
 
 def _newest_of_equals(texts: Sequence[str]) -> list[str]:
-    """Return the texts in the same order, of equal texts only the last."""
+    """Return the texts in the same order, without duplicates: the last of several equal texts is kept."""
     return list(dict.fromkeys(reversed(texts)))[::-1]

@@ -70,7 +70,10 @@ def find_files(candidates: Iterable[MentionCandidate], root: Path) -> tuple[dict
 async def find_refused(
     paths: Iterable[str], ask_session: Callable[[str, str], Awaitable[Sequence[str]]]
 ) -> frozenset[str]:
-    """Ask the session which of these paths the policy does not allow to be sent with a message, and return them."""
+    """Ask the session which of these paths the policy does not allow to be sent with a message, and return them.
+
+    `ask_session`: returns completions for a name and a text; here for `REFUSED_MENTIONS` and the paths.
+    """
     return frozenset(await ask_session(REFUSED_MENTIONS, "\n".join(paths)))
 
 

@@ -292,7 +292,10 @@ class PageFrame(FullScreen, Generic[ItemT]):
     # -- for subclasses to use -------------------------------------------------------------------------------------
 
     def filter_parts(self, title: str, names: Iterable[tuple[str, int]], chosen: int) -> list[Part]:
-        """Return a title and the names of filters with their counts, as clickable parts of a row."""
+        """Return a title and the names of filters with their counts, as clickable parts of a row.
+
+        `chosen`: index of the filter in use, which is underlined.
+        """
         gap: Part = ("   ", self.style())
         parts = [(title, self.style(bold=True)), gap]
         for number, (name, count) in enumerate(names):

@@ -1,6 +1,6 @@
 """Rows for display blocks: below the head row of a tool call or a notice in the transcript, and in panes of plugins.
 
-Invariant: every kind of block has rows, and a block looks the same in both places.
+Invariant: every kind of block has rows, and a block looks the same in the transcript and in a pane.
 """
 
 import json

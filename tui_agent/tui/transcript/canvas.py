@@ -56,7 +56,10 @@ class Pace:
 
 
 def is_only_growing(entries: Sequence[Entry], changed: Iterable[int], known: int) -> bool:
-    """Return True if no entry is new and all changed entries are streaming texts."""
+    """Return True if no entry is new and all changed entries are streaming texts.
+
+    `known`: number of entries in the view before the change.
+    """
     return len(entries) == known and all(_is_growing(entries[index]) for index in changed)
 
 

@@ -210,7 +210,7 @@ class _Fence:
         self._starts: list[int] = []
 
     def add(self, line: str, start: int) -> list[Row]:
-        """Add a complete line. Return the rows that can no longer change."""
+        """Add a complete line, which begins at `start` in the source. Return the rows that can no longer change."""
         self._push(line, start)
         return self._flush() if group_ends(self._lines, self.piece.language) else []
 

@@ -154,10 +154,10 @@ class KeyActions:
 
 
 def claims_key(screen: Screen[Any], event: Key) -> bool:
-    """Return True if `screen` should handle the key, and stop the key's event.
+    """Decide whether `screen` handles a key. If it does, stop the key's event and return True.
 
-    - Keys to copy, interrupt or quit: return False without stopping the event, because the app handles these keys.
-    - Closed screen: stop the event, but return False.
+    - The app handles the keys to copy, interrupt or quit: the event is not stopped, and the result is False.
+    - A closed screen handles no key: the event is stopped, and the result is False.
     """
     # The event is stopped even for a closed screen, so that the key does not close the screen below.
     keys = key_map_of(screen.app)

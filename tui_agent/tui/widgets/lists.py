@@ -79,7 +79,7 @@ class LinePane(HasLooks, Widget):
             self.refresh(*(Region(0, y, width, 1) for y in changed))
 
     def _dependencies(self) -> tuple[object, ...]:
-        """Return the values behind all rows, such as size and colours. If they change, all rows are drawn again."""
+        """Return the values that every row depends on, such as size and colours. A change of one redraws all rows."""
         return *self.size, self.looks.palette.key, self.looks.symbols.name
 
     def _draw_rows(self) -> list[Strip]:
@@ -221,6 +221,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
 
         - `held`: key of the item to select; None for the current item
         - `otherwise`: index of the row to select if no item has this key
+        - `reveal`: True to scroll to the selected row
         """
         chosen = self.chosen
         if held is None and chosen is not None:

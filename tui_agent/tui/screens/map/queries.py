@@ -100,7 +100,7 @@ def map_arguments(
 ) -> list[str]:
     """Return the arguments of `tui-agent` for a map.
 
-    `data_dir`: folder for the index; None for the default.
+    `refresh`: True to read all files again. `data_dir`: folder for the index; None for the default.
     """
     words = ["map", "--json", "--max-tokens", str(choice.max_tokens), "--cwd", folder]
     words += _data_dir_option(data_dir)
