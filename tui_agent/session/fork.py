@@ -39,7 +39,7 @@ from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 MAX_PLACES = 3
 """Maximum number of folders in a sentence about left-out files."""
-NOT_CHECKPOINTED = "The fork lacks the newest changes before that event, because no checkpoint has them."
+NOT_CHECKPOINTED = "The fork lacks the newest file changes before that event, because no checkpoint has them."
 BEFORE_FIRST = (
     "There is no checkpoint before that event. The fork gets the files from the start of the session."
 )

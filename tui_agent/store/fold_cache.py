@@ -51,7 +51,7 @@ class LinePosition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """The first line of the cache file: product, session, position in the log, and checksums."""
+    """The first line of the cache file. `product`: the version of tui-agent that wrote the file."""
 
     product: str
     format: int

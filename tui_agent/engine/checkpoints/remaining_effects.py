@@ -221,7 +221,7 @@ def find_reverted_calls(open_calls: Sequence[OpenCall], later: CallEvents) -> se
 
 
 def describe_reverted_call(*, files: bool, commits: Sequence[str]) -> str:
-    """Return the result for the model of a call that ran before the session was reverted.
+    """Return the text that the model gets as the result of a call that ran before the session was reverted.
 
     `files`: True if files were restored. `commits`: ids with subjects of the commits that remain.
     """

@@ -23,7 +23,7 @@ class Checkpoint:
     - `part`: index of the newest message part before the checkpoint (-1: taken before the session's first change).
     - `files`: changes since the previous checkpoint.
     - `unlisted_count`: number of changed paths that the log does not list.
-    - `restored`: True if files were restored to this checkpoint.
+    - `restored`: True if the checkpoint was taken after an undo, redo or revert restored files.
     - `skipped`: paths that the checkpoint does not include.
     """
 

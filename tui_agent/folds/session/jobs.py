@@ -24,7 +24,7 @@ class JobView:
     """A background job.
 
     - `output`: newest output.
-    - `full_output`: all output stored in the log, once the job has ended.
+    - `full_output`: all output that the log has of the job. Empty while the job runs.
     """
 
     job_id: JobId

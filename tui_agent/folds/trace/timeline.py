@@ -55,7 +55,10 @@ class Timeline:
         return max(0, bisect_right(self.clock, seconds) - 1)
 
     def next_stop(self, place: int, unit: Literal["event", "part", "turn", "marker"], forward: bool) -> int:
-        """Return the index of the next record that starts a `unit`, or the previous such record if not `forward`."""
+        """Return the index of the next record that starts a `unit`, e.g. a turn.
+
+        `forward`: False to return the index of the previous such record instead.
+        """
         last = len(self.clock) - 1
         if unit == "event":
             return min(last, place + 1) if forward else max(0, place - 1)
