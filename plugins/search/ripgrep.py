@@ -29,8 +29,8 @@ SKIPPED_FOLDERS = (
 MAX_ERROR_BYTES = 64_000
 MAX_NAMED_PATHS = 5
 _PLACE = re.compile(rb"([^\0\n]+)\0(\d+):")
-_UNREADABLE = re.compile(rb"(?:rg: )?(?:\./)?(.+): [^:]+ \(os error \d+\)")
-"""A message of ripgrep that it could not read a file or folder. Newer versions put `rg: ` in front."""
+_OS_ERROR = b" (os error "
+"""The end of ripgrep's messages that it could not read a file or folder, before the error's number."""
 
 
 def build_arguments(query: Query) -> tuple[str, ...]:
@@ -103,5 +103,12 @@ async def search(query: Query, env: Environment, may_read: Callable[[str], bool]
 
 def _unreadable_paths(messages: bytes) -> list[str]:
     """Return the files and folders that ripgrep could not read, from its standard error."""
-    matches = map(_UNREADABLE.fullmatch, messages.split(b"\n"))
-    return sorted(match[1].decode("utf-8", "surrogateescape") for match in matches if match)
+    paths = []
+    for line in messages.splitlines():
+        message, os_error, _ = line.rpartition(_OS_ERROR)
+        path, _, _ = message.rpartition(b": ")
+        if os_error and path:
+            # Newer versions put `rg: ` in front.
+            path = path.removeprefix(b"rg: ").removeprefix(b"./")
+            paths.append(path.decode("utf-8", "surrogateescape"))
+    return sorted(paths)

@@ -30,6 +30,7 @@ NAMES_THEM = {
     "tui_agent/cli/checkout_part.py": "an example in a help text",
     "tui_agent/workspace/containers/command_lines.py": "the home folder inside a container",
     "tui_agent/workspace/remote/mirror.py": "a file inside a remote sandbox",
+    "tui_agent/workspace/sandbox/output_notes.py": "a note for the model about a write to a private folder",
     "tui_agent/workspace/sandbox/mounts.py": "tells a command that failed in a sandbox from one that did not",
     "tui_agent/workspace/sandbox/bubblewrap.py": "where a command's own private folders are mounted",
     "tui_agent/workspace/sandbox/confinement.py": "where a command's own private folders are mounted",
