@@ -82,7 +82,8 @@ async def _read_base(
         raise api.ToolError("old_text and new_text are the same: nothing would change.")
     content = await read_existing(args.path, env)
     if content is None:
-        raise api.ToolError(f"File not found: {args.path}.", hint="Create it with write_file.")
+        hint = await api.suggest_paths(args.path, env, "file") or "Create it with write_file."
+        raise api.ToolError(f"File not found: {args.path}.", hint=hint)
     if args.replace_all and state is not None:
         api.require_current_read(content, state)
     return content

@@ -163,5 +163,5 @@ def _first_difference(lines: list[str], old: list[str], start: int) -> str:
         if file_line is None:
             return f"the file ends before line {index + 1} of old_text."
         if file_line != line:
-            return f"line {start + 1 + index} differs: the file has {file_line[:MAX_WIDTH]!r}, old_text has {line[:MAX_WIDTH]!r}."
+            return f"line {start + 1 + index} differs: the file has '{file_line[:MAX_WIDTH]}', old_text has '{line[:MAX_WIDTH]}'."
     return "the line breaks differ."

@@ -23,7 +23,7 @@ _BUILTINS = frozenset(
 
 def plain_words(command: str) -> tuple[str, ...] | None:
     """Return the words of a command, or None if it needs a shell."""
-    if not _is_plain(command):
+    if find_shell_syntax(command):
         return None
     words = tuple(shlex.split(command, comments=False, posix=True))
     if not words or words[0] in _BUILTINS or not words[0]:
@@ -34,19 +34,20 @@ def plain_words(command: str) -> tuple[str, ...] | None:
     return words
 
 
-def _is_plain(command: str) -> bool:
+def find_shell_syntax(command: str) -> str:
+    """Return the first character that has a meaning for the shell only, such as `*`; empty if there is none."""
     quote = ""
     for char in command:
         if quote:
             if char == quote:
                 quote = ""
             elif (quote == '"' and char in _IN_DOUBLE) or char in "\0\r":
-                return False
+                return char
         elif char in "'\"":
             quote = char
         elif not (char in _PLAIN or char in _BLANK or (char > "\x7f" and char.isalnum())):
-            return False
-    return not quote
+            return char
+    return quote
 
 
 def split_words(command: str) -> tuple[str, ...]:

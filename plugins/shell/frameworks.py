@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from tui_agent.plugin_api import Environment, EnvironmentFault, FileInfo, ToolError
+from tui_agent.plugin_api import Environment, EnvironmentFault, FileInfo, ToolError, suggest_paths
 
 from .command_words import plain_words
 
@@ -89,7 +89,8 @@ async def find_test_command(env: Environment, path: str) -> TestCommand:
     file, _, test = path.partition("::")
     info = await env.stat(file) if file else None
     if path and info is None:
-        raise ToolError(f"File or folder not found: {file or path}.", hint=_ONE_TEST_HINT)
+        hint = await suggest_paths(file, env) or _ONE_TEST_HINT
+        raise ToolError(f"File or folder not found: {file or path}.", hint=hint)
     command = await _command_for(env, info)
     if not command.argv:
         raise _no_path_error(command.framework, file)

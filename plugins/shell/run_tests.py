@@ -12,7 +12,7 @@ from pydantic import Field
 import tui_agent.plugin_api as api
 
 from .command_output import DecodedOutput, shorten_for_model, store_as_artifact
-from .command_words import plain_words
+from .command_words import find_shell_syntax, plain_words
 from .execution import absolute_folder, count_tests, describe_end, run_program, sandbox_note, test_event
 from .failures import cut_line, find_failures, shorten_failure
 from .frameworks import (
@@ -179,6 +179,13 @@ async def _resolve_command(args: RunTestsArgs, env: api.Environment) -> TestComm
         return await find_test_command(env, args.path)
     words, folder = _split_command(args.command)
     framework = detect_framework(words)
+    program, _ = _split_folder(args.command)
+    syntax = find_shell_syntax(program)
+    if not framework and syntax and detect_framework(tuple(program.partition(syntax)[0].split())):
+        raise api.ToolError(
+            f"run_tests runs only test programs without shell syntax, and this command has `{syntax}`.",
+            hint="Name the files or their folder." if syntax in "*?[{" else "Use run_command.",
+        )
     if not framework:
         raise api.ToolError(
             f"run_tests runs only test programs without shell syntax: {RUNNABLE_PROGRAMS}.",
@@ -195,9 +202,15 @@ def _split_command(command: str) -> tuple[tuple[str, ...], str]:
 
     The words are empty if the rest of the command needs a shell.
     """
-    command, folder = command.strip(), ""
     if len(command) > MAX_COMMAND:
         return (), ""
+    program, folder = _split_folder(command)
+    return plain_words(program) or (), folder
+
+
+def _split_folder(command: str) -> tuple[str, str]:
+    """Split a command into its program with arguments, and its folder. Redirections at the end are left out."""
+    command, folder = command.strip(), ""
     for _ in range(MAX_OUTPUT_ENDS):
         ending = _OUTPUT_END.search(command)
         command = command[: ending.start()].rstrip() if ending else command
@@ -206,7 +219,7 @@ def _split_command(command: str) -> tuple[tuple[str, ...], str]:
         # `plain_words` rejects the builtin `cd`, so the name of a program takes its place.
         _, *folders = plain_words(f"./cd {prefix[1]}") or ("",)
         folder, command = "".join(folders), command[prefix.end() :] if folders else ""
-    return plain_words(command) or (), folder
+    return command, folder
 
 
 def _with_path(words: tuple[str, ...], path: str, folder: str) -> tuple[str, ...]:

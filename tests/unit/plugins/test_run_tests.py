@@ -425,3 +425,20 @@ async def test_the_folder_and_the_paths_of_a_test_run_are_recorded_without_the_w
     assert event.failures == ("test_a.A.test_b",)
     await bench.run("run_command", command=f"{python} -m unittest discover {folder}", cwd=str(bench.folder))
     assert (finished(bench).command, finished(bench).folder) == (f"{python} -m unittest discover lib", "")
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("npx mocha test/obj-*.mjs --require a.mjs", "`*`. Name the files or their folder."),
+        ("cd web && npx mocha test/?.mjs", "`?`. Name the files or their folder."),
+        ("pytest; ls", "`;`. Use run_command."),
+    ],
+)
+async def test_the_refusal_of_a_test_command_names_its_shell_syntax(bench, command, reason):
+    with pytest.raises(ToolError) as raised:
+        await bench.run("run_tests", command=command)
+    assert (
+        str(raised.value)
+        == f"run_tests runs only test programs without shell syntax, and this command has {reason}"
+    )

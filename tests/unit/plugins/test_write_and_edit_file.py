@@ -248,7 +248,13 @@ async def test_a_part_of_a_line_that_differs_slightly_is_found(bench, line, old)
     filling = "".join(f"other_{number}();\n" for number in range(200))
     await known(bench, f"{filling}{line}\n{filling}")
     message = await refused(bench, old)
-    assert f"line 201 differs: the file has {line.partition(chr(10))[0]!r}, old_text has" in message
+    assert f"line 201 differs: the file has '{line.partition(chr(10))[0]}', old_text has" in message
+
+
+async def test_a_near_miss_shows_backslashes_as_they_are_in_the_file(bench):
+    await known(bench, "text.replace(/\\$1/, name)\n")
+    message = await refused(bench, "text.replace(/\\$2/, name)")
+    assert "the file has 'text.replace(/\\$1/, name)', old_text has 'text.replace(/\\$2/, name)'." in message
 
 
 async def test_a_failed_match_in_a_big_file_is_told_soon(bench):
@@ -303,6 +309,13 @@ async def test_several_edits_follow_one_reading(bench):
     await edit(bench, "a + x", "a - x")
     await edit(bench, "def f", "def h")
     assert b"def h" in bench.bytes("a.py") and b"a - x" in bench.bytes("a.py")
+
+
+async def test_an_edit_of_a_mistyped_path_names_the_file_that_was_meant(bench):
+    bench.write("validation.ts", "a")
+    with pytest.raises(ToolError) as caught:
+        await edit(bench, "a", "b", "validations.ts")
+    assert str(caught.value) == "File not found: validations.ts. Did you mean validation.ts?"
 
 
 async def test_a_missing_file_and_a_folder_are_told(bench):

@@ -106,6 +106,13 @@ def explain_denial(
             return _READ_ONLY_RUN
         if sealed and _READ_ONLY.search(line) and _REPOSITORY.search(line):
             return _SEALED
+        if _WRITE_REFUSED.search(line):
+            # Node.js repeats the error's code without the path in its last lines.
+            refused = (other for other in (line, *reversed(lines)) if _WRITE_REFUSED.search(other))
+            changed = next(filter(None, (_find_changed_paths(other, bounds) for other in refused)), ())
+            return (
+                f"The command tried to change {_describe_paths(changed)}, which the sandbox does not allow."
+            )
         reason = _explain_line(line, bounds, network)
         if reason:
             return reason
@@ -205,10 +212,6 @@ def _read_variable_names(file: SecretFile) -> set[str]:
 def _explain_line(line: str, bounds: Bounds, network: bool) -> str:
     # The most certain explanations come first. A denied access, for example, can have many other causes.
     outside = _find_outside_paths(line, bounds)
-    if _READ_ONLY.search(line) or _BUSY.search(line):
-        protected = [name for name in bounds.read_only if contains_name(line, name)]
-        changed = _describe_paths(outside or _find_paths(line) or protected)
-        return f"The command tried to change {changed}, which the sandbox does not allow."
     if _CROSS_DEVICE.search(line):
         place = _describe_paths(outside) if outside else "part of the workspace"
         return (
@@ -238,6 +241,16 @@ def _explain_line(line: str, bounds: Bounds, network: bool) -> str:
 
 def _find_paths(line: str) -> list[str]:
     return [path.rstrip(".") for path in _PATH.findall(_PROGRAM_PREFIX.sub("", line))]
+
+
+def _find_changed_paths(line: str, bounds: Bounds) -> list[str]:
+    """Return the paths that a refused write names: outside paths, other absolute paths, or protected relative paths."""
+    return _find_outside_paths(line, bounds) or _find_paths(line) or _find_protected_paths(line, bounds)
+
+
+def _find_protected_paths(line: str, bounds: Bounds) -> list[str]:
+    patterns = (rf"(?<![\w.-]){re.escape(name)}(?:/[\w./-]+|(?![\w.-]))" for name in bounds.read_only)
+    return [match[0].rstrip(".") for pattern in patterns if (match := re.search(pattern, line))]
 
 
 def _find_outside_paths(line: str, bounds: Bounds) -> list[str]:

@@ -277,6 +277,16 @@ def test_the_last_words_of_a_command_tell_what_was_refused() -> None:
         assert explain_denial(f"working\n{line}\n", 1, bounds, network=False) == "", line
 
 
+def test_a_refused_write_is_named_though_node_repeats_the_error_without_the_path() -> None:
+    node = (
+        "Error: EROFS: read-only file system, open '.git/hooks/pre-commit'\n    at Object.openSync (node:fs:573:18) {\n"
+        "  errno: -30,\n  code: 'EROFS',\n  syscall: 'open',\n  path: '.git/hooks/pre-commit'\n}\n"
+    )
+    protected = Bounds("/work", read_only=(".git/hooks", ".git/config"))
+    denial = "The command tried to change .git/hooks/pre-commit, which the sandbox does not allow."
+    assert explain_denial(node, 1, protected, network=False) == denial
+
+
 def test_a_network_fault_is_nobodys_refusal_where_the_network_was_granted() -> None:
     assert explain_denial("curl: (6) Could not resolve host: x\n", 6, Bounds("/work"), network=True) == ""
 
