@@ -154,7 +154,7 @@ async def test_more_that_changes_things_than_fits_must_be_read_to_its_end() -> N
         assert "rm -rf victim0" in driven.text() and modal.is_gated
         for _ in range(20):
             await driven.press("space")
-        await driven.until(lambda: "Enter choose   D less" in driven.rows()[-1])
+        await driven.until(lambda: "Enter answer   D less" in driven.rows()[-1])
         assert not modal.is_gated and "victim39" in driven.text()
         await driven.press("y")
         assert len(driven.session.submitted) == 1
@@ -210,7 +210,7 @@ async def test_the_footer_names_the_answers_that_another_size_gives_back() -> No
             await driven.pilot.resize_terminal(*size)
             await driven.pilot.pause()
         assert not modal.is_gated
-        await driven.until(lambda: "Enter choose" in driven.rows()[-1])
+        await driven.until(lambda: "Enter answer" in driven.rows()[-1])
         await driven.press("y")
         assert len(driven.session.submitted) == 1
 
@@ -295,6 +295,28 @@ async def test_a_long_warning_stands_whole_or_says_that_it_is_cut(size: tuple[in
         text = " ".join(driven.text().replace("▌", " ").split())
         assert ("into your configuration." in text) is whole
         assert whole or re.search(r"the model sees .*…", text)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (80, 30)])
+async def test_on_a_low_screen_the_effects_stand_apart_from_the_folder(size: tuple[int, int]) -> None:
+    async with open_app(golden("night_shift"), size=size) as driven:
+        await ask(driven, command("make test").model_copy(update={"sandbox": "bubblewrap"}))
+        rows = [row[6:74].strip() for row in driven.rows()]
+        effects = rows.index("1  make test   runs or changes code in this workspace")
+        assert rows[effects - 2 : effects] == ["", "What it does"] and rows[effects + 1] == "", driven.text()
+
+
+async def test_without_room_for_empty_rows_the_effects_keep_their_heading() -> None:
+    line = 'pip install "freezegun>=1.5" && pytest -q tests/test_entry.py > report.txt'
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        modal = await ask(driven, command(line).model_copy(update={"sandbox": "bubblewrap"}))
+        assert "What it does" in driven.text() and not modal.plan.is_cut
+
+
+async def test_on_a_low_screen_an_empty_row_parts_a_change_from_its_effects() -> None:
+    async with open_app(golden("approval"), size=(80, 24)) as driven:
+        rows = [row[6:72].strip() for row in driven.rows()]
+        assert rows[rows.index("Reads    nothing else") - 1] == "", driven.text()
 
 
 SHORT_DIFF = DiffBlock(path="src/entry.py", diff="@@ -1 +1 @@\n-one\n+two\n", added=1, removed=1)

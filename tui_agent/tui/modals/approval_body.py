@@ -112,18 +112,25 @@ class ApprovalBody:
         return self._block_cache[key]
 
     def effects(
-        self, width: int, *, roomy: bool, only_risky: bool = False, context: bool = True
+        self,
+        width: int,
+        *,
+        roomy: bool,
+        heading: bool = True,
+        only_risky: bool = False,
+        context: bool = True,
     ) -> list[Strip]:
         """Draw the effects of the tool call, e.g. what a command does and how to undo it.
 
         - `roomy`: True to add empty rows between the parts
+        - `heading`: True to add a heading above the commands
         - `only_risky`: True to leave out commands that only read the workspace or run its code
-        - `context`: False to draw only the commands
+        - `context`: False to draw only the commands, without their heading
         """
         gap = [self._sheet.line(width, [])] if roomy else []
         rows = [*self.folder_rows(width), *gap] if context else []
         if self._request.commands:
-            if roomy:
+            if context and heading:
                 rows.append(self._sheet.line(width, [self._sheet.part("What it does", bold=True)]))
             rows += [*self.commands(width, only_risky=only_risky), *gap]
         if context or not self._request.commands:

@@ -85,12 +85,19 @@ class ApprovalRows(ApprovalState):
 
     def prepare(self, width: int) -> None:
         self.file_rows = self.content.file_rows(width)
-        self.is_gated = False
-        # First plan as if the user had seen enough. If not, plan again, because the note about it takes a row.
-        room, must = self._plan(width), self.plan.must
-        if not (self._seen_enough or (must is not None and must <= room and self.content.is_complete)):
-            self.is_gated = True
-            self._plan(width)
+        # A low screen has no rows to spare: leave out the empty rows, but only if not everything fits with them.
+        for is_dense in (False, True) if self.tight else (False,):
+            self.is_dense, self.is_gated = is_dense, False
+            # First plan as if the user had seen enough. If not, plan again, because the note about it takes a row.
+            room, must = self._plan(width), self.plan.must
+            if not (self._seen_enough or (must is not None and must <= room and self.content.is_complete)):
+                self.is_gated = True
+                self._plan(width)
+            if self.fits and not self.plan.is_cut:
+                break
+
+    def loose_gap(self, width: int) -> list[Strip]:
+        return [] if self.is_dense else [self.line(width, [])]
 
     def _plan(self, width: int) -> int:
         """Store the plan of the rows in `plan`. Return the number of rows left for the body."""
@@ -115,24 +122,27 @@ class ApprovalRows(ApprovalState):
         file = [] if self._has_file_in_head else self.file_rows
         risk = content.risk(width) if self._risk_scrolls(width) else []
         if content.runs is None:
-            effects = content.effects(width, roomy=not self.tight)
-            return plan_change(
-                file, content.preview(width), [*risk, *effects], 0 if self.is_expanded else room
-            )
+            effects = content.effects(width, roomy=not self.is_dense)
+            # Without an empty row, the effects look like a part of the change.
+            below = [*([self.line(width, [])] if self.is_dense else []), *risk, *effects]
+            return plan_change(file, content.preview(width), below, 0 if self.is_expanded else room)
         if self.is_expanded:
             commands = content.effects(width, roomy=False, context=False)
             first = [*content.preview(width), *commands, *risk]
             return Plan([*first, *content.folder_rows(width)], (), len(first), is_cut=True)
-        roomy = not self.tight
+        roomy = not self.is_dense
+        full = content.effects(width, roomy=roomy)
+        rows = content.preview(width, edges=roomy)
+        if len(rows) + len(full) > room:
+            rows = content.preview(width)
+        if self.is_dense and len(rows) + len(full) > room:
+            full = content.effects(width, roomy=False, heading=False)
         variants = [
-            content.effects(width, roomy=roomy),
+            full,
             content.effects(width, roomy=roomy, only_risky=True),
-            content.effects(width, roomy=False, only_risky=True),
+            content.effects(width, roomy=False, heading=False, only_risky=True),
             content.effects(width, roomy=False, only_risky=True, context=False),
         ]
-        rows = content.preview(width, edges=roomy)
-        if len(rows) + len(variants[0]) > room:
-            rows = content.preview(width)
         risky = partial(content.risky_commands, width)
         return plan_command(rows, variants, risky, room, partial(self._more_row, width))
 
@@ -251,8 +261,8 @@ class ApprovalRows(ApprovalState):
         wider = self.choice("a").wider_rule
         words = {"whole_file": less, "whole_command": less, "edit_rule": "all its tools" if wider else ""}
         keys = [hint(name, word) for name, word in words.items() if name not in self.disabled_actions]
-        keys = keys or [hint("show_policy", "show the policy")]
-        return [hint("approval_give", "choose"), *keys, leave]
+        keys = keys or [hint("show_policy")]
+        return [hint("approval_give"), *keys, leave]
 
     def _answer_rows(self, width: int) -> list[Strip]:
         rows: list[Strip] = []

@@ -62,7 +62,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
     scope = "approval"
     give_action = "approval_give"
     answer_actions = frozenset({"yes", "yes_session", "always", "edit_rule"})
-    tight_below = 30
+    tight_below = 36
 
     def __init__(
         self,
@@ -106,6 +106,8 @@ class ApprovalState(Sheet[DecidePermission | None]):
         self.file_rows: list[Strip] = []
         self.is_gated = False
         """True while the user has not seen all risky parts, so the call cannot be allowed."""
+        self.is_dense = False
+        """True if the sheet leaves out most empty rows."""
         self.fits = False
         """True if the whole request is visible without scrolling."""
         self._seen_enough = False
