@@ -34,7 +34,8 @@ class Action(NamedTuple):
     """An action of the user.
 
     - `keys`: Textual key names.
-    - `footer`: the word for the action in the footer.
+    - `footer`: the word for the action in the footer. The word for Esc is `close` for something to read or to choose
+      from, `back` for the way to the screen or field below, and `cancel` for a form.
     - `rank`: position in the footer (0: not shown).
     - `ground`: True if the action cannot run during a turn.
     - `args`: the arguments, as shown in the help. Words in capitals stand for values that the user types.
@@ -261,10 +262,10 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("whole_file", "show the whole change", "Approval", keys=("d", "ctrl+o"), scope="approval", footer="whole change", rank=5, method=("show_whole", "whole_file")),
     _a("whole_command", "show the whole command and all its effects", "Approval", keys=("d", "ctrl+o"), scope="approval", footer="whole command", rank=5, method=("show_whole", "whole_command")),
     _a("edit_rule", "edit the rule that `always` saves", "Approval", keys=("e",), scope="approval", footer="edit the rule", rank=6, method="press_edit"),
-    _a("show_policy", "show what each policy allows", "Approval", keys=("p",), scope="approval", footer="policy", rank=7, method="toggle_policy"),
+    _a("show_policy", "show what each policy allows", "Approval", keys=("p",), scope="approval", footer="show the policy", rank=7, method="toggle_policy"),
     _a("refuse", "refuse", "Approval", keys=("escape",), scope="approval", footer="no", rank=8, method="refuse"),
     _a("approval_choose", "select the previous or next answer", "Approval", keys=("up", "down", "k", "j", "shift+tab", "tab"), scope="approval", choices=2, method="move"),
-    _a("approval_give", "give the chosen answer", "Approval", keys=("enter",), scope="approval", method="give_chosen"),
+    _a("approval_give", "give the chosen answer", "Approval", keys=("enter",), scope="approval", footer="answer", method="give_chosen"),
     _a("approval_read", "scroll down one page", "Approval", keys=("space",), scope="approval", method="scroll_screenful"),
     _a("approval_scroll", "scroll the request", "Approval", keys=("ctrl+up", "ctrl+down"), scope="approval", choices=2, method="scroll_rows"),
     _a("say_it", "refuse, with this reason", "Approval", keys=("enter",), scope="reason", footer="send reason", rank=1, method="give_typed"),
@@ -332,7 +333,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("map_find", "ask another question", "Map", keys=("slash",), scope="map", footer="new question", rank=6, method="start_typing"),
     _a("map_leave", "go back", "Map", keys=("escape", "q"), scope="map", footer="back", rank=8, method="close_detail_or_leave"),
     _a("map_ask", "make a map for the typed question", "Map", keys=("enter",), scope="map_find", footer="map it", rank=1, method="ask"),
-    _a("map_keep", "close the field", "Map", keys=("escape",), scope="map_find", footer="close the field", rank=2, method="stop_typing"),
+    _a("map_keep", "close the field", "Map", keys=("escape",), scope="map_find", footer="back", rank=2, method="stop_typing"),
     _a("map_rows", "leave the field and choose a row", "Map", keys=("up", "down"), scope="map_find", choices=2, method="leave_field_for_rows"),
     _a("job_row", "choose the previous or next job", "Jobs", keys=("up", "down"), scope="jobs", footer="job", rank=1, choices=2, method="move"),
     _a("job_output", "show the job's whole output", "Jobs", keys=("enter",), scope="jobs", footer="whole output", rank=2, method="enter"),
@@ -346,7 +347,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("fork_choose", "change the option on this line", "Fork", keys=("left", "right"), scope="fork", footer="choose", rank=3, choices=2, method="turn"),
     _a("fork_begin", "create the fork; on the model line, choose a model", "Fork", keys=("enter",), scope="fork", footer="fork", rank=1, method="begin"),
     _a("fork_edit", "write the message or the result in your editor", "Fork", keys=("ctrl+g",), scope="fork", footer="editor", rank=4, method="edit_text"),
-    _a("fork_close", "close", "Fork", keys=("escape",), scope="fork", footer="close", rank=5, method="close"),
+    _a("fork_close", "cancel the fork", "Fork", keys=("escape",), scope="fork", footer="cancel", rank=5, method="close"),
     _a("compare_side", "switch to the other branch", "Comparison", keys=("tab", "shift+tab"), scope="compare", footer="other branch", rank=1, method="choose_other"),
     _a("compare_file", "choose the previous or next file that differs", "Comparison", keys=("up", "down"), scope="compare", footer="file", rank=2, choices=2, method="show_file"),
     _a("compare_play", "play or pause both timelines", "Comparison", keys=("space",), scope="compare", footer="play both", rank=3, method="toggle_play"),
@@ -420,7 +421,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("confirm_go", "confirm an action that can be undone", "Confirm", keys=("enter",), scope="confirm", method=("answer", "confirm_go")),
     _a("confirm_no", "cancel", "Confirm", keys=("escape", "n"), scope="confirm", method="close"),
     _a("key_save", "use the pressed key for the action", "Keys", keys=("enter",), scope="keys", footer="save", rank=1, method="save"),
-    _a("key_leave", "close without a change", "Keys", keys=("escape",), scope="keys", footer="close", rank=2, method="close"),
+    _a("key_leave", "close without a change", "Keys", keys=("escape",), scope="keys", footer="cancel", rank=2, method="close"),
     _a("field_use", "use what you typed", "Field", keys=("enter",), scope="field", method=("end_typing", True)),
     _a("field_leave", "close the field and discard your text", "Field", keys=("escape",), scope="field", method=("end_typing", False)),
     _a("sheet_page", "scroll a sheet by a page", "Everywhere", keys=("pageup", "pagedown"), scope="sheet", choices=2, method="scroll_page"),

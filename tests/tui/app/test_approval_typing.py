@@ -170,7 +170,7 @@ async def test_enter_sends_the_message_that_is_in_the_prompt_and_answers_nothing
         end_grace_period(modal)
         await driven.until(lambda: "file yet" not in driven.text())
         assert modal.chosen == "y"
-        assert size[0] == 40 or driven.rows()[-1].lstrip().startswith("Enter choose")
+        assert size[0] == 40 or driven.rows()[-1].lstrip().startswith("Enter answer")
         assert len(driven.session.submitted) == 1 and driven.app.screen is modal
         await driven.press("enter")
         assert isinstance(driven.session.submitted[-1], DecidePermission)

@@ -74,7 +74,7 @@ async def test_an_approval_stays_open_and_whole_while_the_terminal_is_resized(ke
             await driven.pilot.resize_terminal(*size)
             await driven.pilot.pause()
             assert driven.app.screen is modal and driven.session.submitted == []
-        await driven.until(lambda: "src/entry.py" in driven.text() and "Enter choose" in driven.rows()[-1])
+        await driven.until(lambda: "src/entry.py" in driven.text() and "Enter answer" in driven.rows()[-1])
         await driven.press(key)
         if key == "n":
             await driven.press("enter")

@@ -11,7 +11,7 @@ from tests.tui.app.test_question_sheet import ask_question
 from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.display import DiffBlock
 from tui_agent.protocol.events.turn import QuestionAsked
-from tui_agent.tui.keys_and_commands import BY_NAME, KeyHint
+from tui_agent.tui.keys_and_commands import ACTIONS, BY_NAME, KeyHint
 from tui_agent.tui.modals.confirm import open_link
 from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.keymap import KeyScreen
@@ -147,3 +147,11 @@ async def test_esc_in_the_view_of_a_whole_change_is_back_and_not_no() -> None:
         assert driven.rows()[-1].endswith("Esc no")
         await driven.press("d")
         await driven.until(lambda: driven.rows()[-1].endswith("Esc back"))
+
+
+def test_one_word_of_the_footer_has_one_meaning() -> None:
+    of_esc = {action.footer for action in ACTIONS if "escape" in action.keys and action.footer}
+    assert of_esc == {"back", "cancel", "close", "close search", "later", "no", "stop"}
+    # Keys that give an answer have other words than keys that move between answers.
+    choosing = {key for action in ACTIONS if action.footer == "choose" for key in action.keys}
+    assert "enter" not in choosing and BY_NAME["approval_give"].footer == BY_NAME["answer"].footer == "answer"

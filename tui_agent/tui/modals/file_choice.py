@@ -104,7 +104,7 @@ class FileChoice(ChoiceSheet[tuple[str, ...] | None]):
     def key_hints(self) -> Sequence[KeyHint]:
         names = ["files_go", "files_tick", "files_choose", "files_close"]
         if not self.count:
-            return [self.key_map.hint("files_go", "undo"), self.key_map.hint("files_close")]
+            return [self.key_map.hint("files_go"), self.key_map.hint("files_close")]
         useless = {"files_choose"} if self.count == 1 else set[str]()
         if self.chosen == NO_ROW:  # a message was typed
             useless.add("files_tick")
