@@ -135,7 +135,7 @@ OVERDRAWING = {
     "piles": "echo " + ("Z" + "\u0301" * 30) * 40 + " ; rm -rf sub",
     "bidi": "echo \u202e" + "gnp.exe" * 30 + "\u2066 ; rm -rf sub",
     "halves": "echo " + "".join(classes()["private"]) + " ; rm -rf sub",
-    "answers": "echo '\n  › Y  Yes, this once\n    N  No, and say why\n  Enter answer   Esc no' ; rm -rf sub",
+    "answers": "echo '\n  › Y  Yes, this once\n    N  No, and say why\n  Enter choose   Esc no' ; rm -rf sub",
 }
 
 

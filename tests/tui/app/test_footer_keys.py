@@ -106,7 +106,7 @@ async def test_the_footer_shows_the_keys_of_the_prompt_again_when_the_sheet_is_c
         before = driven.rows()[-1]
         assert before.strip().startswith("Enter send   ") and before.endswith("F1 help")
         await driven.press("f2")
-        await driven.until(lambda: driven.rows()[-1].strip() == "Up/Down scroll   Esc close")
+        await driven.until(lambda: driven.rows()[-1].strip() == "Esc close")
         await driven.press("escape")
         await driven.until(lambda: driven.rows()[-1] == before)
 
@@ -155,3 +155,23 @@ def test_one_word_of_the_footer_has_one_meaning() -> None:
     # Keys that give an answer have other words than keys that move between answers.
     choosing = {key for action in ACTIONS if action.footer == "choose" for key in action.keys}
     assert "enter" not in choosing and BY_NAME["approval_give"].footer == BY_NAME["answer"].footer == "answer"
+
+
+@pytest.mark.parametrize(
+    ("command", "hints"),
+    [
+        ("/status tools", "Esc close"),  # all of it is in sight
+        ("/trust", "Esc close"),  # this folder has no files to trust
+        ("/policy", "Enter use it   Up/Down choose   Shift+Tab next policy   Esc close"),
+        # no file to pin or hide
+        ("/map", "+ - budget  I inject on/off  / new question  R refresh  Esc back     F1 help"),
+        ("/sessions", "Enter new session  Up/Down choose  Tab this folder only  Esc back    F1 help"),
+    ],
+)
+async def test_a_footer_names_only_keys_that_do_something_and_the_way_out_last(
+    command: str, hints: str
+) -> None:
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        driven.app.prompt.editor.put_text(command)
+        await driven.press("enter")
+        await driven.until(lambda: driven.rows()[-1].strip() == hints)

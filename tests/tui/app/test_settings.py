@@ -206,14 +206,14 @@ async def test_a_key_is_pressed_checked_saved_used_and_reset(tmp_path: Path, siz
         await driven.press("enter")
         sheet = driven.app.screen
         assert isinstance(sheet, KeyCapture)
-        assert [hint.word for hint in sheet.key_hints()] == ["close"]
+        assert [hint.word for hint in sheet.key_hints()] == ["cancel"]
         await driven.press("f5")
         assert "F5 is set for both" in driven.text()
-        assert [hint.word for hint in sheet.key_hints()] == ["close"]
+        assert [hint.word for hint in sheet.key_hints()] == ["cancel"]
         await driven.press("ctrl+c")
         assert "Ctrl+C is set for both" in driven.text() and driven.app.screen is sheet
         await driven.press("f9")
-        assert [hint.word for hint in sheet.key_hints()] == ["save", "close"]
+        assert [hint.word for hint in sheet.key_hints()] == ["save", "cancel"]
         assert "would mean" not in driven.text()
         await driven.press("enter")
         assert path.read_text() == f'{FILE}\n[keys]\npalette = "f9"\n'
@@ -256,7 +256,7 @@ async def test_an_action_with_two_keys_asks_for_both(tmp_path: Path) -> None:
         assert "Press 2 keys, one after the other." in driven.text()
         await driven.press("f7")
         assert "F7  Press 1 key." in driven.text()
-        assert [hint.word for hint in sheet.key_hints()] == ["close"]
+        assert [hint.word for hint in sheet.key_hints()] == ["cancel"]
         await driven.press("f8", "enter")
         assert tomllib.loads(path.read_text())["keys"] == {"undo_typing": ["f7", "f8"]}
         assert {action.keys for action in driven.app.actions if action.name == "undo_typing"} == {

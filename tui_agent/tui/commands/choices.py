@@ -82,7 +82,11 @@ def delegate_task(context: AppContext, argument: str) -> None:
         context.app.say(hint, "warning")
         return
     picker = open_picker(
-        context, "Delegate to", [], lambda name: context.editor.put_text(f"/delegate {name} ")
+        context,
+        "Delegate to",
+        [],
+        lambda name: context.editor.put_text(f"/delegate {name} "),
+        empty="No agents that take a task. docs/delegation.md describes how to add one.",
     )
     context.worker(list_agents(context, picker, "delegate"), "agents")
 

@@ -288,7 +288,7 @@ class DiffSheet(Viewer):
             and _identify(file, hunk) not in self._reverted
             and not _shared_lines(self._comparison_of(path), hunk)
             and not self._session.is_running,
-            "view_scroll": True,
+            "view_scroll": self.can_scroll,
             "view_copy": bool(self.plain),
             "view_close": True,
         }

@@ -108,7 +108,7 @@ class PolicySheet(ChoiceSheet[None]):
         )
         if self.chosen < len(GRID):
             first = self.key_map.hint("policy_use")
-        return [first, *map(self.key_map.hint, ("policy_close", "policy_next", "policy_choose"))]
+        return [first, *map(self.key_map.hint, ("policy_choose", "policy_next", "policy_close"))]
 
     def _table(self, width: int) -> list[Strip]:
         name_width = _NAME_WIDTH if width >= 50 else _NAME_WIDTH - 3

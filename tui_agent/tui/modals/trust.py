@@ -125,6 +125,8 @@ class TrustSheet(ChoiceSheet[Answer | None]):
             self.part(f"{self.looks.symbols.waiting} ", "warning", bold=True),
             self.part("Trust this folder's configuration?", bold=True),
         ]
+        if not self.count:
+            title = [self.part("This folder's configuration", bold=True)]
         state = [self.part(_STATES.get(self._state, ""), "t2")]
         fits = cells(title) + cells(state) + 2 <= width
         rows = [self.line(width, title, state if fits else []), *self.loose_gap(width)]
@@ -182,12 +184,15 @@ class TrustSheet(ChoiceSheet[Answer | None]):
 
     def key_hints(self) -> Sequence[KeyHint]:
         hint = self.key_map.hint
+        leave = hint("trust_later", "ask next time" if self._asking else "close")
+        if not self.count:
+            return [leave]
         on_answer = self.chosen >= len(self.entries)
         return [
             hint("trust_use", "use it" if on_answer else "open file"),
-            hint("trust_later", "ask next time" if self._asking else "close"),
             *([hint("trust_look")] if on_answer and self.entries else []),
             hint("trust_choose"),
+            leave,
         ]
 
     def _choice_rows(self, room: int, number: int, choice: TrustChoice) -> list[Strip]:

@@ -63,7 +63,8 @@ class Viewer(Sheet[None]):
         return facts.rows
 
     def key_hints(self) -> Sequence[KeyHint]:
-        names = (*self.extra, "view_scroll", *(["view_copy"] if self.plain else []), "view_close")
+        scroll = ["view_scroll"] if self.can_scroll else []
+        names = (*self.extra, *scroll, *(["view_copy"] if self.plain else []), "view_close")
         return [self.key_map.hint(name) for name in names]
 
     def copy(self) -> bool:

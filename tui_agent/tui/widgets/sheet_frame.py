@@ -167,6 +167,11 @@ class SheetFrame(ScrollsLines, QuestionKeys[ResultT]):
         """The maximum number of rows of head, body and foot together."""
         return self.app.size.height - (0 if self.is_full else 2 if self.tight else 6)
 
+    @property
+    def can_scroll(self) -> bool:
+        """True if some rows of the body are out of sight."""
+        return self._in_sight < len(self.scrolled.strips)
+
     def set_queued_message(self, text: str) -> None:
         """Show the message that was queued while this sheet is open; an empty text if there is none."""
         if text != self.queued_message:

@@ -108,6 +108,8 @@ class MapPage(SearchPage[MapLine | None]):
             self.footer.set_keys(self.key_map.hints("map_find"))
         else:
             super().show_keys()
+            on_file = {"map_pin", "map_hide"} if self.chosen is None else set[str]()
+            self.footer.set_keys([hint for hint in self.footer.keys if hint.action not in on_file])
 
     def fit(self) -> None:
         super().fit()

@@ -47,6 +47,8 @@ class SessionsScreen(SessionsPage):
         words = {"sessions_place": "all", "sessions_folder": "all folders"} if self.here_only else {}
         if self.narrow and not self.detail_alone:
             words |= dict.fromkeys(("sessions_open", "sessions_use"), self.narrow_footer_word)
+        if self.is_listed and not self.rows:
+            words |= dict.fromkeys(("sessions_open", "sessions_use"), "new session")
         hints = self.key_map.hints("sessions_find" if self.top.typing else "sessions")
         self.footer.set_keys([hint._replace(word=words.get(hint.action, hint.word)) for hint in hints])
 
