@@ -132,6 +132,17 @@ async def test_a_plan_is_approved_or_refused_with_a_reason() -> None:
         assert isinstance(answer, AnswerQuestion) and answer.choice == 0
 
 
+async def test_a_short_question_on_a_low_screen_keeps_its_empty_rows() -> None:
+    question = QuestionAsked(
+        question_id=RequestId("q_1"), text="Which one?", form="choice", options=("A", "B")
+    )
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        await ask_question(driven, question)
+        rows = driven.rows()
+        top = next(index for index, row in enumerate(rows) if "A question for you" in row)
+        assert rows[top - 1][4:72].strip() == "▌" and rows[top + 1][4:72].strip() == "▌"
+
+
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (60, 14)])
 async def test_a_long_plan_says_how_many_of_its_rows_were_not_seen_yet(size: tuple[int, int]) -> None:
     plan = QuestionAsked(

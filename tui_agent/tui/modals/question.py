@@ -20,6 +20,7 @@ from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.rows import Part, wrap
 from tui_agent.tui.widgets.sheet import NO_ROW, ChoiceSheet
 
+MAX_CACHED_BODIES: Final = 4
 TITLES: Final = {
     "text": "A question for you",
     "choice": "A question for you",
@@ -54,6 +55,9 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
         """The plan as edited by the user; None if the user did not edit it."""
         self.unseen_rows = 0
         """Number of rows of the text that were not visible yet."""
+        self._body_cache: dict[tuple[object, ...], list[Strip]] = {}
+        self._is_long = False
+        """True if the text needs the rows that the sheet otherwise leaves around itself."""
         self._rows = 0
         """Number of rows of the text in the current drawing."""
         self._text = ""
@@ -88,6 +92,15 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
         """True if the row for the user's own text is selected."""
         return self.chosen >= len(self.options)
 
+    def prepare(self, width: int) -> None:
+        self._is_long = False
+        fixed = [*self.head(width), *self.foot(width), *self.message_rows(width)]
+        self._is_long = len(self.body(width)) > self.max_rows - len(fixed)
+
+    @property
+    def tight(self) -> bool:
+        return super().tight and self._is_long
+
     def head(self, width: int) -> list[Strip]:
         title = [
             self.part(self.looks.symbols.waiting, "warning", bold=True),
@@ -95,18 +108,17 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
         ]
         # A screen without room for empty rows has the note about unseen rows here instead of above the answers.
         spacer = self.spacer(width)
-        return [self.line(width, title, [] if spacer else self._unseen_note()), *spacer]
-
-    def _unseen_note(self) -> list[Part]:
-        return (
-            [self.part(format_count(self.unseen_rows, "row") + " not seen yet", "accent")]
-            if self.unseen_rows
-            else []
-        )
+        return [self.line(width, title, [] if spacer else _unseen_note(self)), *spacer]
 
     def body(self, width: int) -> list[Strip]:
         text = self.plan if self.plan is not None else self._text
-        return markdown_strips(text, self.looks, width - 1, "s3")
+        # The sheet is redrawn whenever another row becomes visible, but its text does not change.
+        key = (text, width, self.looks)
+        if key not in self._body_cache:
+            if len(self._body_cache) >= MAX_CACHED_BODIES:
+                self._body_cache.clear()
+            self._body_cache[key] = markdown_strips(text, self.looks, width - 1, "s3")
+        return self._body_cache[key]
 
     def mark_seen(self, rows: int) -> None:
         # In another drawing, e.g. after a resize, rows have other contents, so count the seen rows again.
@@ -118,7 +130,7 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
             self.redraw()
 
     def foot(self, width: int) -> list[Strip]:
-        rows = [self.line(width, self._unseen_note())] if self.spacer(width) else []
+        rows = [self.line(width, _unseen_note(self))] if self.spacer(width) else []
         for number, option in enumerate(self.options):
             rows += self._option_rows(width, number, option)
         return [*rows, self._words_row(width), *self.keys_rows(width)]
@@ -201,3 +213,9 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
             self.plan = changed
             self.redraw(keep=False)
         return True
+
+
+def _unseen_note(sheet: Question) -> list[Part]:
+    """Return how many rows of the question were not seen yet; nothing if all were visible."""
+    text = f"{format_count(sheet.unseen_rows, 'row')} not seen yet"
+    return [sheet.part(text, "accent")] if sheet.unseen_rows else []

@@ -184,11 +184,11 @@ class SheetFrame(ScrollsLines, QuestionKeys[ResultT]):
             return
         screen_width, screen_height = self.app.size
         full = self.is_full
-        self.set_class(full, "-full")
-        self.set_class(self.tight, "-tight")
         outer = screen_width if full else min(self.sheet_width, screen_width - 8)
         width = max(1, outer - (3 if full else 6))  # without the border and padding, see `DEFAULT_CSS`
         self.prepare(width)
+        self.set_class(full, "-full")
+        self.set_class(self.tight, "-tight")
         head, foot = self.head(width), [*self.foot(width), *self.message_rows(width)]
         # A scrollbar takes one cell of the body's width.
         body = self.body(width)
