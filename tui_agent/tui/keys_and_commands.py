@@ -241,7 +241,7 @@ _PROMPT: Final[tuple[Action, ...]] = (
     _a("complete", "complete", "Menu", keys=("tab",), scope="menu", footer="complete", rank=2, method=("take_candidate", False)),
     _a("accept", "use the chosen entry", "Menu", keys=("enter",), scope="menu", footer="run", rank=3, method=("take_candidate", True)),
     _a("close_menu", "close the menu", "Menu", keys=("escape",), scope="menu", footer="close", rank=4, method="close_menu"),
-    _a("open_block", "show a shortened notice or folded paste in full; otherwise fold or expand a block", "Transcript", keys=("ctrl+o",), scope="transcript", when="running", footer="expand block", rank=4),
+    _a("open_block", "show a shortened notice or folded paste in full; otherwise fold or expand a block", "Transcript", keys=("ctrl+o",), scope="transcript", when="running", footer="expand", rank=4),
     _a("to_chat", "move between the empty prompt and the transcript", "Transcript", keys=("tab",), scope="prompt", method="leave_for_chat"),
     _a("chat_entry", "choose the previous or next entry", "Transcript", keys=("up", "down"), scope="chat", footer="choose", rank=3, choices=2, method="action_cursor"),
     _a("chat_fold", "fold or expand the chosen entry", "Transcript", keys=("enter",), scope="chat", footer="fold or expand", rank=4, method="action_toggle_entry"),

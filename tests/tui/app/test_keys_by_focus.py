@@ -348,12 +348,21 @@ async def test_ctrl_o_at_the_prompt_opens_the_newest_block_with_hidden_lines() -
     async with open_app(golden("night_shift")) as driven:
         add_run(driven)
         await driven.settle()
-        assert "22 earlier lines" in driven.text() and ("Ctrl+O", "expand block") in footer(driven)
+        assert "22 earlier lines" in driven.text() and ("Ctrl+O", "expand") in footer(driven)
         await driven.press("ctrl+o")
         assert "│ row 0" in driven.text() and "earlier lines" not in driven.text()
         await driven.press("ctrl+o")
         assert "folded, 30 lines" in driven.text() and "│ row" not in driven.text()
         assert "All rows are there." in driven.text() and kinds(driven) == []
+
+
+async def test_on_a_low_screen_the_footer_names_the_key_that_folds_the_expanded_block() -> None:
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        add_run(driven)
+        await driven.settle()
+        assert "Esc stop   Ctrl+O expand  " in driven.rows()[-1]
+        await driven.press("ctrl+o")
+        assert "Esc stop   Ctrl+O fold  " in driven.rows()[-1]
 
 
 async def test_ctrl_o_opens_no_block_of_an_older_turn_while_the_newest_turn_has_one() -> None:
@@ -363,9 +372,9 @@ async def test_ctrl_o_opens_no_block_of_an_older_turn_while_the_newest_turn_has_
         await driven.settle()
         assert "pytest -q   folded, 2 lines" in driven.text()
         driven.session.feed(ToolProgress(call_id=CallId("c9"), text="one.o\ntwo.o\n"))
-        await driven.until(lambda: "│ one.o" in driven.text() and ("Ctrl+O", "fold block") in footer(driven))
+        await driven.until(lambda: "│ one.o" in driven.text() and ("Ctrl+O", "fold") in footer(driven))
         await driven.press("ctrl+o")
-        assert ("Ctrl+O", "expand block") in footer(driven)
+        assert ("Ctrl+O", "expand") in footer(driven)
         assert "│ one.o" not in driven.text() and "pytest -q   folded, 2 lines" in driven.text()
         await driven.press("ctrl+o")
         assert "│ one.o" in driven.text() and "pytest -q   folded, 2 lines" in driven.text()
@@ -377,7 +386,7 @@ async def test_ctrl_o_is_not_offered_while_there_is_nothing_to_open() -> None:
         say = ModelDelta(request_id=RequestId("r1"), part_kind="text", part_index=0, text="One.\n\nTwo.")
         driven.session.feed(say)
         await driven.settle()
-        assert ("Esc", "stop") in footer(driven) and "expand block" not in driven.text()
+        assert ("Esc", "stop") in footer(driven) and "Ctrl+O" not in driven.rows()[-1]
         await driven.press("ctrl+o")
         assert "Two." in driven.text()
 
