@@ -328,7 +328,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("map_pin", "pin or unpin the file (pinned files come first)", "Map", keys=("p",), scope="map", footer="pin", rank=2, method=("toggle", "pinned")),
     _a("map_hide", "hide the file from the map, or show it again", "Map", keys=("h",), scope="map", footer="hide", rank=3, method=("toggle", "hidden")),
     _a("map_budget", "make the map longer or shorter", "Map", keys=("plus", "minus", "equals_sign", "underscore"), scope="map", footer="budget", rank=4, choices=2, method="change_length"),
-    _a("map_inject", "turn the automatic map for the model on or off", "Map", keys=("i",), scope="map", footer="inject on/off", rank=5, method="switch_injection"),
+    _a("map_inject", "turn the automatic map for the model on or off", "Map", keys=("i",), scope="map", footer="auto map on/off", rank=5, method="switch_injection"),
     _a("map_refresh", "read all files again", "Map", keys=("r",), scope="map", footer="refresh", rank=7, method="read_again"),
     _a("map_find", "ask another question", "Map", keys=("slash",), scope="map", footer="new question", rank=6, method="start_typing"),
     _a("map_leave", "go back", "Map", keys=("escape", "q"), scope="map", footer="back", rank=8, method="close_detail_or_leave"),
