@@ -249,7 +249,9 @@ def _find_changed_paths(line: str, bounds: Bounds) -> list[str]:
 
 
 def _find_protected_paths(line: str, bounds: Bounds) -> list[str]:
-    patterns = (rf"(?<![\w.-]){re.escape(name)}(?:/[\w./-]+|(?![\w.-]))" for name in bounds.read_only)
+    # Git's hooks and settings are protected too. They are found by their content, so `bounds` does not name them.
+    names = (*bounds.read_only, ".git")
+    patterns = (rf"(?<![\w.-]){re.escape(name)}(?:/[\w./-]+|(?![\w.-]))" for name in names)
     return [match[0].rstrip(".") for pattern in patterns if (match := re.search(pattern, line))]
 
 

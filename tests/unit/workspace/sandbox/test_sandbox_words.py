@@ -282,7 +282,7 @@ def test_a_refused_write_is_named_though_node_repeats_the_error_without_the_path
         "Error: EROFS: read-only file system, open '.git/hooks/pre-commit'\n    at Object.openSync (node:fs:573:18) {\n"
         "  errno: -30,\n  code: 'EROFS',\n  syscall: 'open',\n  path: '.git/hooks/pre-commit'\n}\n"
     )
-    protected = Bounds("/work", read_only=(".git/hooks", ".git/config"))
+    protected = Bounds("/work", read_only=guarded_places("/home/ada").read_only)
     denial = "The command tried to change .git/hooks/pre-commit, which the sandbox does not allow."
     assert explain_denial(node, 1, protected, network=False) == denial
 
