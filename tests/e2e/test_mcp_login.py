@@ -186,7 +186,7 @@ def test_wrong_addresses_and_codes_can_be_pasted_until_one_is_right(program: Pro
         terminal.until_text("A browser was opened.")
         address = last_page(opened.read_text())
         for pasted, told in (
-            ("http://[::1/callback?code=a", "This is not the address of the browser's last page,"),
+            ("http://[::1/callback?code=a", "This is not the address of the browser's last page;"),
             (
                 address.replace("state=", "state=x"),
                 "The browser's answer does not belong to this login.",

@@ -165,7 +165,7 @@ class Texts:
         )
 
     def _find_content(self, path: str) -> Callable[[str], bytes | None]:
-        """Return the function that finds a version of this file by its digest."""
+        """Return a function that maps a digest to the bytes of that version of the file `path`, or to None."""
         # Older versions of this program stored the content of files with secrets.
         if self._redactor.is_secret_file(path):
             return lambda digest: SECRET_FILE_CONTENT

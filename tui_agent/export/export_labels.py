@@ -138,7 +138,7 @@ def mention_labels(entry: UserEntry, texts: Texts) -> list[tuple[str, str]]:
 
 
 def other_changes(entry: ToolEntry, changes: Sequence[ExportedChange]) -> list[ExportedChange]:
-    """Return the changes of files that have no diff in the call's result."""
+    """Return the changes whose file has no diff among the blocks of the call's result."""
     shown = {block.path for block in entry.blocks if isinstance(block, DiffBlock)}
     return [change for change in changes if change.path not in shown]
 

@@ -34,7 +34,10 @@ TEXT_FORMATS = frozenset(("markdown", "html", "jsonl", "atif", "otel"))
 
 
 def export_text(folder: Path, redactor: Redactor, form: str, everything: bool = False) -> str:
-    """Return one session in the text format `form`."""
+    """Return one session in the format `form`, one of `TEXT_FORMATS`.
+
+    `everything`: only for `jsonl`; True to include the events outside the current branch.
+    """
     if form == "jsonl":
         return to_jsonl(folder, redactor, everything=everything).decode("utf-8", "replace")
     if form in ("atif", "otel"):
@@ -56,6 +59,8 @@ async def export(
 ) -> None:
     """Write one session to the file `dest` in the format `form`.
 
+    - `everything`: only for `jsonl`; True to include the events outside the current branch.
+    - `files`, `redact_files`: as in `export_archive`.
     Raise `UsageError` if `dest` exists, `StoreFull` if `dest` cannot be written, and `CheckpointError` if the
     checkpoints cannot be read.
     """

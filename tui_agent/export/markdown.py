@@ -145,7 +145,7 @@ def _change(change: ExportedChange) -> Iterator[str]:
 
 
 def clip_lines(text: str, lines: int = OUTPUT_LINES, width: int = LINE_CHARS) -> str:
-    """Shorten a long text to its beginning and its end, with a note between them."""
+    """Shorten a text to at most `lines` lines of at most `width` characters. A note replaces the middle lines."""
     shown = [
         line if len(line) <= width else f"{line[:width]}… ({format_number(len(line))} characters)"
         for line in text.rstrip("\n").split("\n")

@@ -17,9 +17,9 @@ FILE_MODE = 0o600
 
 @contextmanager
 def create_file(dest: Path) -> Iterator[Path]:
-    """Yield a temporary file next to `dest`, and rename it to `dest` at the end.
+    """Yield a temporary file next to `dest`. When the `with` block ends without an error, rename it to `dest`.
 
-    Raise `UsageError` if `dest` exists.
+    Raise `UsageError` if `dest` exists, and `StoreFull` if it cannot be written.
     """
     if os.path.lexists(dest):
         raise _exists_error(dest)

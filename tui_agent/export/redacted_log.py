@@ -32,7 +32,7 @@ class RedactedLog:
         """Redact the session in `folder`.
 
         - `branch`: True to redact only the current branch.
-        - `renamed`: maps the old names of redacted checkpoints to the new names.
+        - `renamed`: maps the commit id of each redacted checkpoint to its new commit id.
         """
         self._folder = folder
         self._redactor = redactor
@@ -46,7 +46,10 @@ class RedactedLog:
         """Maps the old name of a redacted blob or checkpoint to the new name."""
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the redacted lines of the log, each with its newline."""
+        """Yield the redacted lines of the log, each with its newline.
+
+        First read all of `blobs`, which finds the new names of redacted blobs for these lines.
+        """
         for seq, line in read_stored_lines(self._folder):
             if self._branch_seqs is None or seq in self._branch_seqs:
                 yield self._redact_line(line.encode())
@@ -77,10 +80,7 @@ class RedactedLog:
         return renamed
 
     def blobs(self) -> Iterator[tuple[str, bytes]]:
-        """Yield the name and content of every blob that the redacted log refers to.
-
-        Read all blobs before you call `lines`.
-        """
+        """Yield the name and content of every blob that the redacted log refers to."""
         names = sorted(
             find_digests((line.encode() for _, line in read_stored_lines(self._folder)), self._folder)
         )

@@ -27,7 +27,7 @@ from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.ports.environment import ProcessOpener
 from tui_agent.units import format_time_limit
 
-WRONG_ADDRESS = "This is not the address of the browser's last page, which contains /callback and a code."
+WRONG_ADDRESS = "This is not the address of the browser's last page; that address has /callback and a code."
 OTHER_LOGIN = "The browser's answer does not belong to this login."
 TRY_AGAIN = "Try again: paste the address of the last page of this login."
 _PATH = "/callback"
@@ -107,7 +107,7 @@ class BrowserAnswer:
         return ""
 
     async def _read_lines(self) -> None:
-        """Read the addresses that the user pastes. A browser on another machine cannot reach this program's port."""
+        """Read the addresses that the user pastes, because a browser on another machine cannot reach this program."""
         while True:
             await anyio.wait_readable(sys.stdin)
             line = sys.stdin.buffer.readline().decode(errors="replace")
@@ -154,10 +154,11 @@ async def log_in(
     warn: Callable[[str], object],
     limit_s: float,
 ) -> int | None:
-    """Log in to a server that has an address, and save the login.
+    """Log in to a server with a `url`, and save the login.
 
-    `warn`: called with a message after a wrong answer that the user can correct.
-
+    - `show`: called with the address that the user must open in a browser.
+    - `warn`: called with a message after a wrong answer that the user can correct.
+    - `limit_s`: time limit of the login, in seconds.
     Return the number of the server's tools, or None if the server needs no login.
 
     Raise `ConfigError` if the login fails.

@@ -95,7 +95,7 @@ class Connection:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """A sentence for each tool and prompt that is left out, because the server lists it wrongly."""
+        """A sentence for each tool and prompt of the server that is left out, because its description is not valid."""
         return self.lists.left_out("tools", "prompts")
 
     async def call_tool(self, name: str, arguments: JsonMap, services: CallServices) -> ToolResult:

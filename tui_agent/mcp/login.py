@@ -131,7 +131,7 @@ class ServerLogin(httpx2.Auth):
         return self._client
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Keep the registration of this client until a token is saved."""
+        """Keep the registration of this client in memory; `set_tokens` saves it together with the token."""
         self._client = client_info
 
     async def set_tokens(self, tokens: OAuthToken) -> None:

@@ -1,6 +1,7 @@
 """The MCP servers of a session, with their tools and commands.
 
-Invariant: `offers` returns one consistent state, and each change of this state calls `on_change`.
+Invariant: the tools, commands and events in one result of `offers` belong together, and `on_change` is called whenever
+the result changes.
 """
 
 import hashlib
@@ -65,7 +66,7 @@ class StartTimes:
         self._folder = folder
 
     def patience(self, settings: ServerSettings, prompt: str) -> float:
-        """Return how many seconds a run waits for the server. This method blocks.
+        """Return how many seconds a session without a user waits for the server before its turn. This method blocks.
 
         If the prompt names the server, the result is `MAX_PATIENCE_S`. Otherwise, the result is 0 if the last start
         took longer than `MAX_PATIENCE_S`.
@@ -93,7 +94,10 @@ class StartTimes:
 
 @dataclass(frozen=True, slots=True)
 class ServerOffers:
-    """Tools and commands of all servers, as pairs (owner, item), and an event for each changed server."""
+    """Tools and commands of all servers, as pairs (owner, item).
+
+    `events`: an event for each server that changed since the previous call of `McpServers.offers`.
+    """
 
     tools: Sequence[tuple[str, Tool[Any]]] = ()
     commands: Sequence[tuple[str, PromptCommand]] = ()
@@ -188,7 +192,7 @@ class McpServers:
         return frozenset(runner.settings.name for runner in self._runners)
 
     def resource_tool(self, server: str) -> str:
-        """Return the tool name that rules use for reading a server's resources."""
+        """Return the tool name in permission rules about reading a server's resources."""
         return tool_name(server, READ_RESOURCE)
 
     async def read_resource(self, server: str, uri: str) -> ResourceContent:

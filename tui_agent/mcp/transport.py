@@ -133,7 +133,7 @@ class StdioTransport:
 
 
 class ListCheck:
-    """Removes the invalid items from the lists of one connection, and keeps the reasons."""
+    """Removes invalid items from the lists that one server sends, and records the reasons."""
 
     def __init__(self) -> None:
         self.version = LATEST_HANDSHAKE_VERSION
@@ -141,7 +141,7 @@ class ListCheck:
         self._left_out: dict[str, list[str]] = {key: [] for key in _LISTS}
 
     def begin(self, key: str) -> None:
-        """Forget the invalid items of the list `key`, because the list is requested again."""
+        """Clear what was recorded about left-out items of the list `key` (such as `tools`): it is requested again."""
         self._left_out[key].clear()
 
     def leave_out_duplicate(self, tool: str) -> None:
@@ -151,13 +151,16 @@ class ListCheck:
         )
 
     def left_out(self, *keys: str) -> tuple[str, ...]:
-        """Return up to `MAX_NAMED` sentences about left-out items, and a sentence with the number of further items."""
+        """Return sentences about the left-out items of the lists `keys`.
+
+        After `MAX_NAMED` sentences, one sentence gives the number of further items.
+        """
         sentences = [sentence for key in keys for sentence in self._left_out[key]]
         rest = len(sentences) - MAX_NAMED
-        return (*sentences[:MAX_NAMED], *([f"{rest} more are left out."] if rest > 0 else []))
+        return (*sentences[:MAX_NAMED], *([f"{rest} more items are left out."] if rest > 0 else []))
 
     def check(self, message: Incoming) -> Incoming:
-        """Remove the invalid items if the message answers a list request. Return the message."""
+        """Remove the invalid items from a message that answers the request for a list. Return the message."""
         response = message.message if isinstance(message, SessionMessage) else None
         if isinstance(response, types.JSONRPCResponse):
             for key in _LISTS.keys() & response.result.keys():

@@ -12,14 +12,14 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def golden_log() -> Path:
-    """Return the path of a log with every kind of event, for trying plugins."""
+    """Return the path of a log that has every kind of event, so that a plugin can be tried with each of them."""
     name = "golden/every_kind.jsonl"
     shipped = _PACKAGE / "_bundled" / name
     return shipped if shipped.is_file() else _PACKAGE.parent / "tests" / name
 
 
 def bundled_folder(kind: Kind) -> Path | None:
-    """Return the folder with the bundled files of a kind, or None if there is none in this copy of the program."""
+    """Return the folder with the bundled files of one kind, e.g. `themes`; None if this copy of tui-agent has none."""
     for folder in (_PACKAGE / "_bundled" / kind, _PACKAGE.parent / kind):
         if folder.is_dir():
             return folder

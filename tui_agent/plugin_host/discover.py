@@ -35,9 +35,9 @@ def is_valid_name(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PluginPlaces:
-    """The folders to search for plugins, and the data that plugins get.
+    """The folders to search for plugins, and the settings, keys and notes folder that the plugins get.
 
-    `project`: a copy of the project's trusted plugins, or None.
+    `project`: folder with a copy of the project's trusted plugins, or None.
     """
 
     bundled: Path | None = None
@@ -214,7 +214,10 @@ def _plugins_in(folder: Path | None, source: Source) -> Iterator[FoundPlugin]:
 
 
 def plugins_at(folder: Path) -> list[FoundPlugin]:
-    """Return the plugins in `folder`. If `folder` is itself a plugin, return only this plugin, enabled."""
+    """Return the plugins in `folder`, or only `folder` itself if it is a plugin.
+
+    In the second case, the plugin is enabled even if its manifest says `enabled = false`.
+    """
     if not folder.exists():
         return [FoundPlugin(folder.name, "option", folder, fault=f"{folder} was not found.")]
     if _is_plugin(folder):

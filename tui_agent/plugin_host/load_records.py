@@ -18,18 +18,18 @@ from tui_agent.units import format_time_limit
 
 RECORDS_FOLDER = "plugins_loading"
 """Name of the folder for records, inside the cache folder."""
-ENDED_THE_PROGRAM = "Loading it ended the program, so it is not loaded again until its files change."
+ENDED_THE_PROGRAM = "Loading it ended tui-agent, so it is not loaded again until its files change."
 TOOK_TOO_LONG = "Loading it took more than {}, so it is not loaded again until its files change."
 TRIAL_ENDED = b"The trial has ended."
 """Text that the trial process writes after a load. The text is missing if the load ended the process."""
 
 
 class PluginLeftOut(PluginError):
-    """Raised for a plugin that is not loaded because an earlier attempt ended the program or took too long."""
+    """Raised for a plugin that is not loaded, because loading it earlier ended the program or took too long."""
 
 
 class LoadRecords:
-    """Sets and reads the records in a folder; without a folder, nothing is recorded."""
+    """Writes and reads the records about loads, one file per plugin in `folder`. None: nothing is recorded."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
@@ -37,8 +37,10 @@ class LoadRecords:
     def check(self, plugin: FoundPlugin, files: str, limit_s: float) -> str:
         """Return why the plugin must not be loaded, or an empty string.
 
+        If a process ended while it was loading the plugin, first load the plugin in a child process.
+
         - `files`: the state of the plugin's files (see `files_state`).
-        - `limit_s`: time limit for a test in a child process, in seconds. Only a suspect plugin is tested.
+        - `limit_s`: time limit for the load in the child process, in seconds.
         """
         if self._is_suspect(plugin.name, files):
             reason = _try_loading(plugin, limit_s)
@@ -49,17 +51,18 @@ class LoadRecords:
     def find_reason(self, name: str, files: str) -> str:
         """Return the recorded reason why the plugin `name` is left out, or an empty string.
 
-        `files`: the state of the plugin's files (see `files_state`). A reason for other files does not count.
+        `files`: the present state of the plugin's files (see `files_state`). A reason that was recorded for an
+        earlier state does not count.
         """
         record = self._read(name)
         return str(record["left_out"]) if record is not None and record["files"] == files else ""
 
     def leave_out(self, name: str, files: str, reason: str) -> None:
-        """Let later starts leave out the plugin until its files change or `try_again` is called."""
+        """Record that no process loads the plugin until its files change or `try_again` is called."""
         self._write(name, files, None, reason)
 
     def try_again(self, name: str) -> None:
-        """Let open sessions and the next start load a left-out plugin again."""
+        """Allow all processes to load a left-out plugin again; open sessions do so at once."""
         record = self._read(name)
         if record is None or not record["left_out"]:
             return

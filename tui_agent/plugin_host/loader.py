@@ -123,7 +123,7 @@ class PluginHost:
         return self._records.find_reason(plugin.name, files_state(plugin.path))
 
     def try_left_out(self) -> None:
-        """Let the next `load` try the plugins that are left out after a failed load."""
+        """Let the next `load` load the plugins that are left out because an earlier load failed."""
         for plugin in self.list_plugins():
             self._records.try_again(plugin.name)
 
@@ -135,7 +135,8 @@ class PluginHost:
         """Load all enabled plugins. A later call reloads only plugins with changed files.
 
         The first result has an event for every plugin. A later result has events only for plugins that were loaded
-        again, or whose state changed. If a changed plugin fails, its previous version stays in use.
+        again, were unloaded, or have another outcome than before. If a changed plugin fails, its previous version
+        stays in use.
         """
         enabled = [plugin for plugin in self.list_plugins() if self.is_enabled(plugin)]
         new = self._try_changed(enabled)
@@ -267,7 +268,7 @@ class PluginHost:
         return set(new)
 
     def _is_tried_again(self, last: _Attempt) -> bool:
-        """Return True if the plugin was left out, but may be tried again."""
+        """Return True if the plugin was left out in the attempt `last`, but may now be loaded again."""
         was_left_out = isinstance(last.outcome.error, PluginLeftOut | TimeLimitReached)
         return was_left_out and not self._records.find_reason(last.plugin.name, last.files)
 

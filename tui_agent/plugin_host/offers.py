@@ -1,6 +1,6 @@
 """Data classes for the objects that plugins register. Each object names its plugin (`owner`).
 
-Invariant: a name belongs to one plugin.
+Invariant: no two tools (or other objects of one kind) in use have the same name.
 """
 
 import inspect
@@ -82,7 +82,7 @@ class OfferedListener:
 
 @dataclass(frozen=True, slots=True)
 class OfferedHook:
-    """A plugin's function that is called at a hook event, before or after something happens."""
+    """A plugin's function that is called at a hook event, such as `before_tool`."""
 
     owner: str
     event: HookEvent
@@ -93,9 +93,8 @@ class OfferedHook:
 class OfferedSlashCommand:
     """A slash command that a plugin registered.
 
-    `function`: an `async` function. It gets the text after the command's name, and the session's state.
-
-    `completion`: a function with the same parameters. It returns completions for the typed text.
+    - `function`: an `async` function. It gets the text after the command's name, and the session's state.
+    - `completion`: a function with the same parameters. It returns possible completions of the typed text.
     """
 
     owner: str
@@ -104,7 +103,10 @@ class OfferedSlashCommand:
     completion: CompletionFunction | None = None
 
     async def answer(self, arguments: str, state: SessionStateView) -> CommandAnswer:
-        """Call the function. A returned text becomes a message to the agent."""
+        """Call `function` and return its answer. If it returns a text, the text becomes a message to the agent.
+
+        Raise `PluginError` if `function` returns anything else than a text, a display block or a `CommandAnswer`.
+        """
         result = await self.function(arguments, state)
         if isinstance(result, str):
             return CommandAnswer(result)
@@ -117,7 +119,7 @@ class OfferedSlashCommand:
         )
 
     async def complete(self, arguments: str, state: SessionStateView) -> Sequence[str]:
-        """Return the texts of the completion function; empty if there is no such function."""
+        """Return the completions of the typed `arguments`; empty if the command has no function for completion."""
         if self.completion is None:
             return ()
         if inspect.iscoroutinefunction(self.completion):

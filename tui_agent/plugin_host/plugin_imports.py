@@ -93,7 +93,7 @@ def restore_modules(modules: Mapping[str, ModuleType]) -> None:
 
 
 def files_state(path: Path | None) -> str:
-    """Return a digest of the names, sizes and times of a plugin's files. Empty if `path` is None."""
+    """Return a digest of the names, sizes and modification times of a plugin's files. Empty if `path` is None."""
     if path is None:
         return ""
     digest = hashlib.sha256()

@@ -97,7 +97,7 @@ class OwnedApi:
         )
 
     def model(self, provider: str, make: Callable[[ModelInfo], ModelClient]) -> None:
-        """Register a provider with models `provider/model`. Raise `PluginError` if the name is taken."""
+        """Register a provider of models, named `PROVIDER/MODEL`. Raise `PluginError` if the name is taken."""
         self._reserve("model", provider)
         if provider in CLIENTS or provider in PROVIDERS:
             raise PluginError(
@@ -247,9 +247,10 @@ class OwnedApi:
         return load_plugin_settings(self._places.config, self.plugin, model)
 
     def key(self, name: str, help: str = "") -> str:
-        """Return the value of a key from the environment or the user's stored keys, or an empty string.
+        """Return a secret, such as the API key `ACME_API_KEY`; empty if the user has not set it.
 
-        Raise `PluginError` if the name does not look like the name of a secret.
+        It comes from the environment or from the user's stored keys. Raise `PluginError` if `name` does not look like
+        the name of a secret, because its value would then appear in logs.
         """
         self._check_open()
         if not is_secret_variable(name, ""):

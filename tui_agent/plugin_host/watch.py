@@ -37,7 +37,7 @@ async def watch_plugins(folders: Sequence[Path], changed: Callable[[], object]) 
 async def watch_file(file: Path, known_time: int | None, changed: Callable[[], object]) -> None:
     """Call `changed` whenever the file was changed, created or deleted, until cancelled.
 
-    `known_time`: the result of `time_saved(file)` before the first check.
+    `known_time`: the result of `time_saved(file)` when the caller last read the file. Later changes are reported.
     """
     while True:
         await anyio.sleep(POLL_S)

@@ -60,4 +60,4 @@ def test_items_of_other_lists_are_removed_too(key: str) -> None:
 def test_of_many_invalid_items_some_are_named() -> None:
     result, left_out = checked({"tools": [{"name": str(number)} for number in range(500)]})
     assert result == {"tools": []}
-    assert len(left_out) == 11 and left_out[-1] == "490 more are left out."
+    assert len(left_out) == 11 and left_out[-1] == "490 more items are left out."

@@ -1,1 +1,1 @@
-"""Archives of sessions, bundles of their checkpoints, and the storage that can receive both."""
+"""Archives of sessions, and bundles of their checkpoints."""

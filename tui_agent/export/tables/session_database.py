@@ -128,7 +128,7 @@ class SessionDatabase:
         return refused
 
     def _compare(self, states: Sequence[LogState]) -> tuple[list[LogState], list[str]]:
-        """Return the logs that changed, and the sessions that no longer exist."""
+        """Return the logs to read again, and the ids of the sessions to remove from the database."""
         known: dict[str, str] = {}
         if self._is_usable():
             with self._connect(read_only=True) as connection:

@@ -175,7 +175,7 @@ class TraceBuilder:
         self.first_changed = min(self.first_changed, len(self._records) - 1)
 
     def release_steers(self, request_seq: int) -> None:
-        """Move the messages of the request `request_seq` from `waiting_steers` to `messages`."""
+        """Move the messages that the request `request_seq` sent to the model from `waiting_steers` to `messages`."""
         branch = self.branch()
         for seq in list(self.waiting_steers):
             # A message that came after the request was not in it, so a later answer responds to it.
@@ -183,7 +183,7 @@ class TraceBuilder:
                 self.messages[seq] = self.waiting_steers.pop(seq)
 
     def update(self, matches: Callable[[PartRow], bool], **fields: Any) -> PartRecord | None:
-        """Change the `fields` of the newest record that `matches`, and return the old record.
+        """Change `fields` of the newest record whose row `matches` accepts, and return the unchanged record.
 
         Return None if no record matches, or if the matching record is no longer in memory.
         """
@@ -200,7 +200,7 @@ class TraceBuilder:
         return None
 
     def change_all(self) -> None:
-        """Mark all records as possibly changed."""
+        """Mark all records as possibly changed, so that all are written to the file again."""
         self.first_changed = 0
         self.is_stale = self.is_stale or (bool(self._records) and self._records[0] is None)
 

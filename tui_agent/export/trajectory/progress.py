@@ -44,7 +44,7 @@ class ProgressPoint:
 
 
 def find_progress(trace: AgentTrace) -> tuple[ProgressPoint, ...]:
-    """Return a graph point for each part with tests on the current branch."""
+    """Return a point of the graph for each part of the current branch that ran tests."""
     newest: dict[str, tuple[int, int, bool]] = {}
     points = []
     for part in trace.parts:

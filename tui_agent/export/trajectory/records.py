@@ -28,9 +28,9 @@ class TestResult(FrozenModel):
 
 
 class EnvoiCall(FrozenModel):
-    """One run of tests or of a verifier.
+    """One run of tests or of a verifier, in the column `envoi_calls`.
 
-    - `path`: the command (with its folder), or `verifier:NAME`.
+    - `path`: the command, followed by its folder if this is not the workspace; for a verifier, `verifier:NAME`.
     - `status_code`: exit code, -1 if unknown.
     """
 
@@ -140,10 +140,10 @@ class PartRecord(FrozenModel):
 
 
 class RunRecord(FrozenModel):
-    """The fields of a trajectory that every row repeats.
+    """The fields that every row of `trace.parquet` repeats, because they describe the whole trajectory.
 
     - `agent`: the agent program.
-    - `run_metadata`: description of the program's run.
+    - `run_metadata`: facts about the agent program, such as its version and its policy.
     """
 
     trajectory_id: str

@@ -36,10 +36,10 @@ MAX_COPY_S: Final = 0.05
 
 @contextmanager
 def plugin_errors_named(folder: Path, occasion: str = "") -> Iterator[None]:
-    """In the `with` block, convert a plugin's error to a `PluginError` with the plugin's line.
+    """In the `with` block, convert any error to a `PluginError` that names the line in the plugin's code.
 
     - `folder`: the plugin's folder.
-    - `occasion`: text that says when the error was raised.
+    - `occasion`: text for the error's message, such as `at event 12, tool.finished`.
     """
     try:
         yield
@@ -58,7 +58,10 @@ def load_panes(plugin: str, folder: Path) -> dict[str, FunctionPane]:
 
 
 def draw_pane(pane: FunctionPane, fold: Fold, folder: Path) -> bytes:
-    """Return the pane's blocks as JSON. Raise `PluginError` if the pane fails or returns something unsuitable."""
+    """Return the pane's blocks as JSON.
+
+    Raise `PluginError` if the pane's function raises an error, or returns too much or other things than blocks.
+    """
     with plugin_errors_named(folder):
         drawn = pane(fold.view())
         is_one = isinstance(drawn, str | BaseModel) or not isinstance(drawn, Iterable)
@@ -79,18 +82,20 @@ class FoldWatch:
     """Callbacks that a `FoldCursor` calls while it works; this base class does nothing."""
 
     def before_reading(self) -> None:
-        """Called before the log is searched. No code of the plugin runs during the search."""
+        """Called before the cursor searches the log for events. During the search, no code of the plugin runs."""
 
     def before_event(self, seq: int) -> None:
         """Called before the plugin's fold gets the event `seq`."""
 
 
 class FoldCursor:
-    """A plugin's fold (an object that collects data from events) at one position in a log.
+    """A plugin's fold (an object that collects data from events), moved to any position in a session's log.
 
-    `log`: the folder of the log.
+    The fold has received exactly the events of the branch that ends at this position.
 
-    The fold has received the branch's events up to this position.
+    - `make`: creates an empty fold.
+    - `folder`: the plugin's folder.
+    - `log`: the folder of the log.
     """
 
     def __init__(
