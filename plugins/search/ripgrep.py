@@ -28,6 +28,7 @@ SKIPPED_FOLDERS = (
 )
 MAX_ERROR_BYTES = 64_000
 MAX_NAMED_PATHS = 5
+MAX_NAMED_PATH_CHARS = 200
 _PLACE = re.compile(rb"([^\0\n]+)\0(\d+):")
 _OS_ERROR = b" (os error "
 """The end of ripgrep's messages that it could not read a file or folder, before the error's number."""
@@ -88,9 +89,9 @@ async def search(query: Query, env: Environment, may_read: Callable[[str], bool]
             found_places.lines.setdefault(path, []).append(int(place[2]))
     unreadable = [path for path in unreadable if may_read(path)]
     if unreadable:
-        names = ", ".join(map(escape_unprintable, unreadable[:MAX_NAMED_PATHS]))
-        more = ", …" if len(unreadable) > MAX_NAMED_PATHS else ""
-        found_places.notes.append(f"{format_count(len(unreadable), 'path')} could not be read: {names}{more}")
+        named = [path for path in unreadable if len(path) <= MAX_NAMED_PATH_CHARS][:MAX_NAMED_PATHS]
+        names = ", ".join([*map(escape_unprintable, named), *["…"] * (len(named) < len(unreadable))])
+        found_places.notes.append(f"{format_count(len(unreadable), 'path')} could not be read: {names}")
     if result.outcome == "timeout":
         found_places.incomplete = True
         found_places.notes.append(

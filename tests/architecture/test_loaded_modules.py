@@ -1,11 +1,16 @@
 """What a start loads, seen in a process of its own: a quick start stays quick only if nobody adds an import."""
 
+import ast
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from tests.architecture.source import product
 
 SLOW = (
     "textual",
@@ -196,3 +201,21 @@ print(*[name for name in made if name.startswith('tui_agent')])
     )
     found = done.stdout.splitlines()[-1].split()
     assert len(found) <= 3, f"dataclasses before the first paint: {found}"
+
+
+def named_imports() -> Iterator[tuple[str, str, str]]:
+    """Yield (file and line, module, name) for each `import_module("tui_agent.module").name`: no type checker sees them."""
+    for source in product():
+        for node in source.nodes:
+            match node:
+                case ast.Attribute(
+                    value=ast.Call(func=ast.Name("import_module"), args=[ast.Constant(value=str(module))]),
+                    attr=name,
+                ) if module.startswith("tui_agent."):
+                    yield f"{source.name}:{node.lineno}", module, name
+
+
+def test_what_is_imported_by_its_name_exists() -> None:
+    imports = list(named_imports())
+    assert len(imports) > 20
+    assert [place for place, module, name in imports if not hasattr(import_module(module), name)] == []

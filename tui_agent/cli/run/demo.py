@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
 def run_headless(options: SessionOptions, prompt: str, *, as_json: bool) -> int:
     """Run the scenario like `tui-agent run`, then undo and redo its turn."""
     # Imported only here: the app's process must not load the engine.
-    after_turn = import_module("tui_agent.cli.run.headless").undo_and_redo
+    after_turn = undo_and_redo
     status: int = import_module("tui_agent.cli.run.command").one_turn(
         options, prompt, as_json=as_json, after_turn=after_turn
     )
