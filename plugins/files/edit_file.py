@@ -51,10 +51,12 @@ class EditFile(api.BaseTool):
     async def predict_failure(
         self, args: EditFileArgs, env: api.Environment, state: api.SessionStateView
     ) -> None:
-        """Raise `ToolError` if the edit would fail and the session has not read the file's current content."""
+        """Raise `ToolError` if the edit of a file would fail whose current content the session has not read.
+
+        For a file that the session has read, `preview` raises the error.
+        """
         content = await _read_base(args, env, state)
-        # For a file that was read, `preview` raises the errors. It does not know whether the file was read, on which
-        # the hint of an error depends.
+        # `preview` does not know whether the file was read, on which the hint of an error depends.
         if not _is_read(content, state):
             await asyncio.to_thread(_replace_text, args, content, is_read=False)
 

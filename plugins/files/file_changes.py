@@ -1,4 +1,4 @@
-"""The change of a file by write_file or edit_file: it is computed, previewed and written. Also names binary files."""
+"""Computes, previews and writes the change of a file by write_file or edit_file, and describes binary content."""
 
 import asyncio
 import hashlib
@@ -38,7 +38,10 @@ def _diff(before: api.FileContent | None, data: bytes) -> api.LineDiff:
 
 
 def preview_change(change: FileChange) -> api.Preview:
-    """Return the preview of a change: the diff for the user, and digests of the old and the new bytes as `content`."""
+    """Return the preview of a change. The user sees the diff and approves exactly the old and new bytes.
+
+    Their digests are the preview's `content`.
+    """
     base = "" if change.before is None else change.before.digest
     return api.Preview((change.diff_block(),), content=f"{base} {hashlib.sha256(change.data).hexdigest()}")
 

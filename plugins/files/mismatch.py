@@ -146,9 +146,10 @@ def _find_similar_part(lines: list[str], part: str) -> int | None:
 
 
 def _part_similarity(matcher: SequenceMatcher[str], length: int, line: str) -> float:
-    """Return the similarity of the matcher's second text and the most similar part of `line`.
+    """Return how similar the most similar part of `line` is to the searched text: 0 (different) to 1 (equal).
 
-    `length`: length of the second text.
+    - `matcher`: has the searched text as its second sequence.
+    - `length`: number of characters in the searched text.
     """
     matcher.set_seq1(line)
     match = matcher.find_longest_match()

@@ -177,8 +177,11 @@ class LanguageServer:
         self._open_uri = ""
 
     def note_changes(self, changes: Mapping[str, int], contents: Iterable[api.FileContent]) -> None:
-        """Report to the server which files were created (1), changed (2) or deleted (3)."""
-        # Some servers never reread a file that was open before, so the given contents are sent too.
+        """Report changed files to the server.
+
+        - `changes`: maps each path to 1 (created), 2 (changed) or 3 (deleted).
+        - `contents`: new content of files to send too, because some servers do not read them again.
+        """
         self.close_document()
         events = [{"uri": self.uri(path), "type": kind} for path, kind in changes.items()]
         self.connection.notify("workspace/didChangeWatchedFiles", {"changes": events})

@@ -152,7 +152,7 @@ class Kernel:
 async def run_kernel(process: api.PipedProcess, python: str) -> AsyncIterator[Kernel]:
     """Yield the kernel that runs in `process`, ready for orders.
 
-    `python`: the program that runs it. Raise `ToolError` if the kernel does not get ready.
+    `python`: the Python program of the kernel, for the error message. Raise `ToolError` if the kernel does not start.
     """
     kernel, problem = Kernel(process), ""
     async with anyio.create_task_group() as group:

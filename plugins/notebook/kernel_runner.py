@@ -151,7 +151,7 @@ async def serve(python: str, folder: str) -> None:
 
 
 def find_program(python: str) -> str:
-    """Return the path of a Python program. Debian has `python3` only."""
+    """Return the path of a Python program. If `python` is not found, as on Debian, return the path of `python3`."""
     # Jupyter would replace a bare `python` by the Python that runs this file.
     return shutil.which(python) or (shutil.which("python3") if python == "python" else None) or python
 

@@ -150,7 +150,10 @@ def _folder(args: RunCellArgs) -> str:
 
 
 async def _save_outputs(args: ReadyCell, run: CellRun, ctx: api.ToolContext) -> str:
-    """Write the outputs of a notebook's cell; return a note for the model if the notebook has changed."""
+    """Write the run's outputs to the cell in the notebook file, and return an empty text.
+
+    If the notebook has changed since the run began, write nothing, and return a note for the model.
+    """
     content = await ctx.env.read(args.path)
     if content.digest != args.digest:
         return "\n[the notebook changed meanwhile, so the outputs were not saved]"

@@ -223,5 +223,5 @@ def _shares_prefix(word: str, term: str) -> bool:
 
 
 def _without_e(word: str) -> str:
-    """Replace ae, oe and ue by a, o and u. `groesse` becomes `grosse`, which is also `Größe` without accents."""
+    """Replace ae, oe and ue by a, o and u, so that `groesse` is found as `Größe`: without accents, both are `grosse`."""
     return word.replace("ae", "a").replace("oe", "o").replace("ue", "u")

@@ -164,9 +164,9 @@ async def _render(result: SearchResult, args: GrepArgs, env: api.Environment) ->
 
 
 async def _read_hits(path: str, numbers: Iterable[int], env: api.Environment) -> tuple[list[int], list[str]]:
-    """Read a file. Return the existing lines among `numbers`, sorted, and the texts of all lines.
+    """Read a file. Return those line numbers of `numbers` that the file still has, sorted, and the file's lines.
 
-    Both lists are empty if the file cannot be read.
+    Both lists are empty if the file cannot be read or was replaced by a link.
     """
     try:
         content = await env.read(path)

@@ -35,7 +35,9 @@ class WorkerEnded(Exception):
 
 
 class Worker:
-    """A process that matches texts against a pattern. The first `scan` starts it.
+    """A process that matches texts against the regular expression `pattern`. The first `scan` starts the process.
+
+    `limit`: maximum number of matching lines to report for each text.
 
     If another thread calls `close` during a `scan`, `scan` raises `WorkerEnded`.
     """
@@ -46,10 +48,7 @@ class Worker:
         self._closed = False
 
     def scan(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the numbers of the matching lines of each text.
-
-        For each text, at most `limit` numbers are returned (see `Worker`).
-
+        """Return the numbers of the first matching lines of each text, at most `limit` for each text.
         Raise `WorkerEnded` if the process was closed or failed.
         """
         process = self._process or self._start()

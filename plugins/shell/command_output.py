@@ -69,7 +69,7 @@ def shorten_for_model(
 ) -> str:
     """Return the output for the model. If the output is long, a note replaces its middle.
 
-    An output that is not stored as an artifact stays complete, because nobody could read the rest.
+    An output that is not stored as an artifact stays complete, because the model could not read the middle later.
     """
     text = output.clean.rstrip("\n")
     lines, artifact = text.count("\n") + 1, stored_artifact_id(output.stored)

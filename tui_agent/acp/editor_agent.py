@@ -266,7 +266,7 @@ class EditorAgent:
         return base
 
     def _offers(self, session: EditorSession) -> dict[str, Any]:
-        """Return the modes and options of a session, with their current values."""
+        """Return the modes (policies) and options (model, effort) for a response, with the session's current values."""
         modes = [SessionMode(id=name, name=name, description=text) for name, text in _MODES.items()]
         state = SessionModeState(current_mode_id=session.settings.policy, available_modes=modes)
         return {"modes": state, "config_options": self._options_of(session)}

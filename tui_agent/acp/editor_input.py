@@ -1,4 +1,4 @@
-"""Conversion of what an editor sends: its prompts become messages of a session, its MCP servers settings.
+"""Conversion of an editor's prompts to messages of a session, and of its MCP servers to settings.
 
 A prompt contains text, links to files, embedded files and images.
 """

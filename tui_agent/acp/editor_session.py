@@ -44,9 +44,9 @@ from tui_agent.session.pending_commands import PendingCommand, PendingCommands, 
 
 
 class ReportedCommand(SettledCommand):
-    """A command without a turn, such as `/undo`, that was sent to the session.
+    """A command that starts no turn, such as `/undo`, after it was sent to the session.
 
-    `report`: sentences about the command's effect.
+    `report`: sentences about the command's effect so far.
     """
 
     report = ""
@@ -151,7 +151,7 @@ class EditorSession:
         self._pending.fail(self._session.failure or SESSION_ENDED)
 
     async def _show_start_errors(self) -> None:
-        """Show the errors of this run that were recorded before the session was open, unless `replay` showed them."""
+        """Show the errors that the engine recorded while it was starting, unless `replay` has shown them."""
         history, self._history = self._history, []
         start = max((event.seq for event in history if isinstance(event.payload, RunStarted)), default=-1)
         for event in history:

@@ -120,8 +120,8 @@ class UpdateTranslator:
     async def translate(self, event: Envelope, state: SessionState, *, replayed: bool) -> list[Update]:
         """Return the updates for an event; `state` is the session's state after the event.
 
-        `replayed`: True for an event of the history, to include the user's messages. The editor shows new messages
-        itself.
+        `replayed`: True if the event is from the history. Only then do the updates include the user's messages, because
+        an editor itself shows the messages that its user sends.
         """
         updates = await self._content_updates(event, state, replayed=replayed)
         if self._meter.apply(event) and isinstance(event.payload, ContextPacked | ModelResponded):

@@ -33,7 +33,7 @@ SESSION_ENDED = TuiAgentError("The session ended.", hint="To open the session, s
 
 
 class HostedSession:
-    """An open session with its engine, and the server's own state for the session."""
+    """An open session with its engine, and what the server computes from its events, such as its checkpoints."""
 
     def __init__(self, session: RemoteSession) -> None:
         self.session = session
@@ -51,7 +51,7 @@ class HostedSession:
 
     @property
     def opened_note(self) -> OpenedNote:
-        """The engine's message about the opened session."""
+        """The engine's message that the session is open. Use it only after `ready` is set."""
         assert self._opened_note is not None
         return self._opened_note
 

@@ -1,6 +1,6 @@
 """Translation of a session's events to the server-sent events of the HTTP interface.
 
-Invariant: the `id` of every server-sent event is the number of the session's event.
+Invariant: the `id` of every server-sent event is the number of the session's event from which it was made.
 """
 
 import json
@@ -86,7 +86,10 @@ class StreamTranslator:
         return "tool_start", {"id": call_id, "name": name, "summary": summary}
 
     async def _text_event(self, payload: ModelDelta | ModelResponded) -> StreamEvent | None:
-        """Return the event with a piece of an answer, or with the complete answer (`complete`) if no pieces were sent."""
+        """Return an event with a piece of an answer.
+
+        If no pieces of an answer were sent, return an event with the whole answer, marked as `complete`.
+        """
         if isinstance(payload, ModelDelta):
             if payload.part_kind != "text" or not payload.text:
                 return None

@@ -29,8 +29,8 @@ MAX_HISTORY_BYTES = 64 << 20
 class SimulationResult(FrozenModel):
     """The result of a simulation.
 
-    - `success`: 1 if tests and verifier passed.
-    - `end`: reason for the end.
+    - `success`: 1 if tests and verifier passed, otherwise 0.
+    - `end`: reason why the simulation ended, such as `user_exit`.
     """
 
     task: str

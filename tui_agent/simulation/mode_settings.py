@@ -62,7 +62,7 @@ class OrchestratorSettings(FrozenModel):
     """Settings of the orchestrator. It decides when the simulated user learns of each part of the task.
 
     - `perception_tokens`: the simulated user reads at most this many tokens of prose in each of the agent's answers.
-    - `pace`: number of the simulated user's actions before the next part of the task.
+    - `pace`: number of actions that the simulated user takes before learning of the next part of the task.
     - `perceive_template`, `memory_template`, `progress_template`: used only by the orchestrator `default`.
     """
 

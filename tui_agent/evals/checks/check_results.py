@@ -10,9 +10,9 @@ EXPECTED = "expected"
 
 @dataclass(frozen=True, slots=True)
 class CheckResults:
-    """The results of the checks.
+    """The results of the tests, the verifier and the expectations of one case.
 
-    `category`, `fault`: the kind of fault and its reason, if a check gave no result; otherwise empty.
+    `category`, `fault`: the kind of fault and its reason, if one of them gave no result; otherwise empty.
     """
 
     tests: tuple[TestFinished, ...] = ()
@@ -67,7 +67,10 @@ class CheckResults:
 
 
 def with_fault(results: CheckResults) -> CheckResults:
-    """Return the results, with the fault of the first check that gave no result."""
+    """Return the results with `category` and `fault` set to those of the first check that gave no result.
+
+    If every check gave a result, return the results unchanged.
+    """
     stopped = next((test for test in results.tests if test.exit_code is None), None)
     if stopped is not None and not results.decides_by_reward:
         fault = f"the test command {stopped.failures[0]}"

@@ -69,7 +69,8 @@ async def run_tests(
 ) -> tuple[TestFinished, ...]:
     """Run the case's test command in the environment's folder, once for each test path of the case.
 
-    `ended_commands`: test commands that did not hang before the agent acted. If such a command hangs now, its tests failed.
+    `ended_commands`: test commands that ended before the agent acted. If one of them reaches its time limit now, this is
+    the agent's fault: the tests count as failed. For any other command, the time limit means that there is no result.
     """
     return tuple([await _run_test(command, case, env, ended_commands) for command in case.test_commands])
 

@@ -152,7 +152,9 @@ class Checker:
 
 
 def check_expected(case: Case, workspace: Path, used_tools: Mapping[str, int]) -> VerifierFinished:
-    """Compare the workspace and the tools in `used_tools` with the case's `expected`.
+    """Compare the agent's work with the case's `expected`; the reward is 1 if everything is as expected.
+
+    `used_tools`: maps the names of tools to their numbers of successful calls.
 
     Raise `ConfigError` if a file of the case cannot be read.
     """

@@ -89,7 +89,7 @@ class EnvSuite:
         self._timeout_s = timeout_s
 
     def test(self, function: EnvFunction) -> EnvTest:
-        """Make a function a test of the suite, under its own name."""
+        """Make a function a test of the suite; the test gets the function's name. Use it as a decorator."""
         test = _make_test(function, f"{self.name}/{_own_name(function)}", self._timeout_s)
         self.tests.append(test)
         return test
@@ -101,7 +101,7 @@ def suite(name: str, *, timeout_seconds: float = TIMEOUT_S) -> EnvSuite:
 
 
 def test(function: EnvFunction) -> EnvTest:
-    """Make a function a test without a suite."""
+    """Make a function a test that belongs to no suite. Use it as a decorator."""
     return _collect(function, _make_test(function, _own_name(function), TIMEOUT_S))
 
 

@@ -1,7 +1,7 @@
 """The recording of a frozen session (the model's answers, the user's actions, the result of each call) and its replay.
 
-Invariant: a recording has `WORKSPACE` in place of the workspace's path, so it can be replayed in any folder. A
-replay continues after a call that ends differently.
+Invariant: a recording has `WORKSPACE` in place of the workspace's path, so it can be replayed in any folder. If a call
+ends differently than in the recording, the replay continues.
 """
 
 import json
@@ -194,12 +194,12 @@ class FrozenReplay:
             (self._workspace / path).unlink(missing_ok=True)
 
     def find_divergence(self) -> str:
-        """Describe the first recorded call that ended differently; return an empty text if there is none."""
+        """Describe the first call that ended differently than in the recording. Return an empty text if none did."""
         for recorded in self.events.calls:
             replayed = self._ends.calls.get(recorded.call_id)
             difference = describe_difference(recorded, replayed)
             if difference:
-                agent = "" if recorded.agent == "main" else f" by the subtask {recorded.agent}"
+                agent = "" if recorded.agent == "main" else f" by the delegate {recorded.agent}"
                 return f"event {recorded.seq} (turn {recorded.turn}, {recorded.tool}{agent}): {difference}"
         return ""
 

@@ -30,23 +30,26 @@ FIGURES: Final = {
     "cached_tokens": "input tokens from the cache",
     "output_tokens": "output tokens",
     "cost_usd": "cost in USD",
-    "context_peak_tokens": "largest request in tokens",
+    "context_peak_tokens": "tokens in the largest request",
     "context_reduction_count": "outputs shortened in the context",
     "context_compression_count": "summaries of the context",
-    "context_budget_reduced_count": "sections reduced to their budget",
-    "context_budget_dropped_blocks": "blocks dropped from sections",
+    "context_budget_reduced_count": "context sections cut to their budget",
+    "context_budget_dropped_blocks": "blocks cut from context sections",
     "compression_ratio": "share of tool output sent to models",
     "repomap_uses": "uses of the repository map",
     "repomap_injections": "requests with the repository map",
     "memory_updates": "memory updates",
-    "first_target_read_part": "first part that reads a target file",
+    "first_target_read_part": "first part that reads an edited file",
 }
 """Maps a figure of a report, named as in `MetricsView`, to its label."""
 _WITHOUT_SUM: Final = ("context_peak_tokens", "compression_ratio", "first_target_read_part")
 
 
 class Rate(FrozenModel):
-    """A share of cells (runs of a case), with its 95 % confidence interval (None: no cell was counted)."""
+    """A share of cells (runs of a case), e.g. of the cells that passed: `successes` of `total`.
+
+    `low`, `high`: limits of its 95 % confidence interval, from 0 to 1; None if `total` is 0.
+    """
 
     successes: int
     total: int
@@ -74,10 +77,10 @@ class Group(FrozenModel):
 
 
 class FigureValue(FrozenModel):
-    """A measured value of one arm.
+    """One kind of value, measured in all sessions of one arm.
 
-    - `cells`: number of results that have this value.
-    - `total`: None if a sum has no meaning.
+    - `cells`: number of sessions with this value.
+    - `total`: sum over the sessions; None if a sum has no meaning, as for the largest request.
     """
 
     cells: int
@@ -86,7 +89,7 @@ class FigureValue(FrozenModel):
 
 
 class Figure(FrozenModel):
-    """A measured value of the sessions, for each arm."""
+    """One kind of measured value, such as `input_tokens`; `arms` maps the name of each arm to its value."""
 
     name: str
     label: str

@@ -134,7 +134,7 @@ def _baseline(report: Report) -> Iterator[Section]:
     ]
     if result.not_compared:
         names = list_first(result.not_compared, MAX_NAMES)
-        sentences.append(f"Not compared, because this run has no counted cell for these cases: {names}.")
+        sentences.append(f"Not compared, because this run has no usable result for these cases: {names}.")
     rows = [(change.case, change.arm, change.before, change.now, kind) for kind, change in changes]
     yield Section("Baseline", tuple(sentences), ("case", "arm", "baseline", "now", ""), tuple(rows))
     yield _differences(result.comparisons, "Difference from the baseline")

@@ -61,7 +61,7 @@ class Conduct:
 
     @property
     def last_statuses(self) -> dict[CallId, str]:
-        """The status of each call in the newest answer with calls."""
+        """The status of each call in the model's newest answer that has tool calls."""
         calls = next((calls for calls in reversed(self.answers) if calls), [])
         return {call: self.statuses.get(call, "") for call in calls}
 
@@ -83,7 +83,11 @@ class Conduct:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of a case."""
+    """The judgment on one run of a case.
+
+    - `failure`: category of the cause, such as `provider`; empty if the run passed.
+    - `detail`: a phrase about the cause.
+    """
 
     passed: bool
     failure: str = ""

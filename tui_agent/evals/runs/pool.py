@@ -78,8 +78,10 @@ async def run_pool(
     run_attempt: RunAttempt,
     first_pause_s: float = FIRST_PAUSE_S,
 ) -> None:
-    """Run the cells, at most `jobs` at a time. A cancellation stops all child processes.
+    """Run the cells, at most `jobs` at a time, and store their results. A cancellation stops all child processes.
 
+    - `run_attempt`: `run_child`, or the function of a Ray cluster.
+    - `first_pause_s`: pause before the first repeated attempt of a cell, in seconds.
     Raise `StoreUnusable` if a result cannot be stored.
     """
     limiter = anyio.CapacityLimiter(jobs)

@@ -34,12 +34,13 @@ MAX_NAMED_CASES = 5
 
 
 def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> list[SessionSettings]:
-    """Check that the unfinished cells can run. Return the session settings of each arm with a checked model.
+    """Check that the unfinished cells can run.
 
-    The settings include the run's cost limit. Raise `ConfigError` if a cell has no usable model, has no oracle, or
-    turns off an unknown feature.
+    Return the session settings of the arms that ask a model, with the run's cost limit. Arms with an oracle have none.
 
-    `is_local`: False to check only the oracles, because the cells run on other machines.
+    `is_local`: False if the cells run on other machines, whose models cannot be checked. The result is then empty.
+
+    Raise `ConfigError` if a cell has no usable model or no oracle, or turns off an unknown feature.
     """
     cells = run.unfinished_cells(plan)
     cell_arms = {cell.arm for cell in cells}
