@@ -23,7 +23,7 @@ class _Form:
     - `first`: matches the first line of a failure. This line also ends the previous failure.
     - `after`: matches a line that ends a failure without starting a new one
     - `heading`: matches the line before the failures
-    - `mark`: matches a required line of every failure
+    - `mark`: matches a line that every failure contains
     """
 
     first: str

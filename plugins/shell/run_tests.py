@@ -143,7 +143,7 @@ def _shorten_output(
 ) -> tuple[str, api.LongText]:
     """Return the output for the model, and the full output as stored.
 
-    - `head_chars`: number of characters before the output in the result
+    `head_chars`: number of characters that precede the output in the result for the model.
     """
     text, framework, stored = output.clean.rstrip("\n"), command.framework, output.stored
     if result.exit_code == 0:

@@ -1,4 +1,4 @@
-"""Shorten a traceback: the frames of the workspace's files are kept longest, those of libraries are cut first."""
+"""Shortens a traceback: frames of libraries are left out first, frames of the workspace's files last."""
 
 import posixpath
 import re

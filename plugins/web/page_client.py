@@ -1,7 +1,7 @@
-"""Client that fetches one web page over HTTP, and the plain form of addresses for the client and the policy.
+"""Client that fetches one web page over HTTP. Client and policy use an address as `plain_address` returns it.
 
 Invariant: the client never connects to addresses that the policy denies, and sends no cookies and no keys. Every parser
-finds the same host in a plain address.
+of addresses finds the same host in a result of `plain_address`.
 """
 
 import asyncio

@@ -261,7 +261,7 @@ def _add_investigation(changes: _Changes, call: ToolCallPart, result: ToolResult
 
 
 def _add_subtask(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
-    """Remember a failed subtask as an open problem, until the same task succeeds."""
+    """Add a subtask in which the delegate failed to the open questions; remove it when it succeeds later."""
     task, reason = call.arguments.get("prompt"), result.data.get("reason")
     if not isinstance(task, str) or not isinstance(reason, str):
         return

@@ -158,7 +158,10 @@ def history_title(path: Path) -> str:
 
 
 def find_histories(path: Path) -> list[str]:
-    """Return the histories in a folder of jobs, a job folder or a file, relative to `path` and newest first."""
+    """Return the paths of all histories in `path`, relative to `path` and newest first.
+
+    `path`: a folder with job folders, one job folder, or one history file.
+    """
     if path.is_file():
         return [path.name]
     files = [

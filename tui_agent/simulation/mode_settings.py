@@ -79,7 +79,7 @@ class OrchestratorSettings(FrozenModel):
 
 
 class AgentOnlySettings(FrozenModel):
-    """Settings of the mode `agent-only`: the agent gets the whole task and no answers."""
+    """Settings of the mode `agent-only`: the agent gets the whole task, and nobody answers its questions."""
 
     agent: AgentSettings = AgentSettings()
 

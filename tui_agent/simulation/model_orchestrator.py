@@ -1,6 +1,6 @@
 """An orchestrator that asks a model what the simulated user notices, remembers and thinks of next.
 
-Invariant: the model can only choose nodes of the tree, and code on the screen is kept unchanged.
+Invariant: the simulated user's thoughts come only from the task tree, and code on the screen reaches the user unchanged.
 """
 
 import json

@@ -1,6 +1,6 @@
 """A simulated user: a model that plays a person, and the parsing of its answers into actions and decisions.
 
-Invariant: an answer in another form raises `FormatError`, and the model is asked again.
+Invariant: an answer without the required form raises `FormatError`, and the model is asked again.
 """
 
 from collections import Counter
@@ -42,7 +42,7 @@ class UserAction(NamedTuple):
 
 
 def parse_action(answer: str) -> UserAction:
-    """Return the action in an answer. Raise `FormatError` if the answer has another form."""
+    """Return the action in an answer. Raise `FormatError` if the answer has not exactly one action in the required form."""
     reasoning, response = parse_response(answer)
     if response in EXIT_MARKS:
         return UserAction("exit", reasoning, "")

@@ -223,22 +223,22 @@ class SandboxSettings(Table):
 
 
 class DelegationSettings(Table):
-    """The `[delegation]` table: limits for tasks that an agent gives to other agents."""
+    """The `[delegation]` table: limits for subtasks, i.e. tasks that an agent gives to other agents (its delegates)."""
 
     max_parallel_subtasks: int = Field(
-        1, ge=1, le=8, description="Maximum number of subtasks of one agent that run at the same time."
+        1, ge=1, le=8, description="Maximum number of delegates of one agent that work at the same time."
     )
     max_depth: int = Field(
         1,
         ge=1,
         le=4,
-        description="Maximum number of levels of subtasks below the main agent; 1: a subtask cannot start another subtask.",
+        description="Maximum number of levels of delegates below the main agent; 1: a delegate has no delegates.",
     )
     max_iterations: int = Field(
-        30, ge=1, le=500, description="Maximum iterations of a subtask; a named agent can set its own."
+        30, ge=1, le=500, description="Maximum iterations of a delegate; a named agent can set its own limit."
     )
     timeout_seconds: float = Field(
-        1_800.0, gt=0, allow_inf_nan=False, description="Seconds after which a subtask is stopped."
+        1_800.0, gt=0, allow_inf_nan=False, description="Seconds after which a delegate is stopped."
     )
 
 
@@ -296,7 +296,8 @@ class Config(Table):
         description="The model profile of investigator agents, which can only read; empty: the session's model.",
     )
     delegation: DelegationSettings = Field(
-        default_factory=DelegationSettings, description="Limits of subtasks (docs/delegation.md)."
+        default_factory=DelegationSettings,
+        description="Limits of delegates, the agents that get subtasks (docs/delegation.md).",
     )
     policy: UserPolicy = Field(
         "ask", description="The policy to start with: plan, ask, accept-edits or bypass."
