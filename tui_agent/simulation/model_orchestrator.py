@@ -68,7 +68,7 @@ class ModelOrchestrator(TreeOrchestrator):
             ids = json.loads(text)
         except ValueError as error:
             raise FormatError(f"The <nodes> are not valid JSON: {error}.") from error
-        if not isinstance(ids, list) or not ids:
+        if not isinstance(ids, list) or not ids or not all(isinstance(name, str) for name in ids):
             raise FormatError("The <nodes> are not a list of ids.")
         unknown = next((name for name in ids if name not in self._by_id), None)
         if unknown is not None:
