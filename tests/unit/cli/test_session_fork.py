@@ -226,10 +226,10 @@ def test_another_result_is_that_of_the_call_that_the_event_belongs_to(call: Call
     assert one["seq"] == answered, "only one call is open there"
     first = seq_of(tmp_path, "model.responded")
     status, _, err = call("sessions", "fork", "ses_a", "--at", str(first), "--result", "x")
-    assert (status, "Several tool calls are open" in err) == (2, True)
+    assert (status, "Several tool calls were unfinished" in err) == (2, True)
     ended = seq_of(tmp_path, "turn.finished")
     status, _, err = call("sessions", "fork", "ses_a", "--at", str(ended), "--result", "x")
-    assert (status, "No tool call is open" in err) == (2, True)
+    assert (status, "not waiting for a tool result" in err) == (2, True)
     status, _, err = call(
         "sessions", "fork", "ses_a", "--at", str(finished), "--result", "x", "--message", "y"
     )
