@@ -125,9 +125,13 @@ def test_a_failed_harbor_task_names_the_instructions_that_were_not_done(
     dockerfile = HARBOR["environment/Dockerfile"] + "COPY a /opt/a\n"
     run, cell = run_harbor(tmp_path, script="echo 0 > /logs/verifier/reward.txt", dockerfile=dockerfile)
     result = run.read_result(cell)
-    assert result is not None and result.notes == ("Not done in this environment: COPY a /opt/a",)
+    assert result is not None and result.notes == (
+        "Dockerfile line ignored in this environment: COPY a /opt/a",
+    )
     Progress(1, 0, as_json=False).report(cell, result)
-    assert capsys.readouterr().out.splitlines()[1:] == ["    Not done in this environment: COPY a /opt/a"]
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "    Dockerfile line ignored in this environment: COPY a /opt/a"
+    ]
 
 
 def test_a_harbor_task_whose_tests_pass_before_the_agent_acts_is_refused(tmp_path: Path) -> None:

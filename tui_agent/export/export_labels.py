@@ -107,7 +107,7 @@ def answer_text(entry: QuestionEntry, texts: Texts) -> str:
     """Return the user's answer to a question, or a note that the user did not answer."""
     if entry.answer is not None:
         return texts.full_text(entry.answer)
-    return "(the turn ended without an answer)" if entry.is_void else "(no answer yet)"
+    return "(no answer: the turn ended first)" if entry.is_void else "(no answer yet)"
 
 
 def unsent_note(entry: UserEntry, texts: Texts) -> str:

@@ -22,7 +22,7 @@ def parse_address(address: str) -> tuple[str, str]:
     """
     bucket, _, key = address.removeprefix(S3_SCHEME).partition("/")
     if not address.startswith(S3_SCHEME) or not bucket:
-        raise UsageError(f"{address!r} is not an address in S3.", hint="Give it as s3://BUCKET/FOLDER.")
+        raise UsageError(f"{address!r} is not an address in S3.", hint="Write it as s3://BUCKET/FOLDER.")
     return bucket, key.strip("/")
 
 

@@ -325,7 +325,7 @@ def _says_the_same(event: PluginLoaded | PluginFailed, before: PluginLoaded | Pl
 def _check_version(api_version: int | None) -> None:
     if api_version is not None and api_version != API_VERSION:
         raise PluginError(
-            f"It was written for version {api_version} of the plugin API; this is version {API_VERSION}.",
+            f"It was written for version {api_version} of the plugin API; tui-agent has version {API_VERSION}.",
             hint="Install a newer version of the plugin."
             if api_version < API_VERSION
             else "Update tui-agent.",

@@ -94,7 +94,9 @@ def test_a_lost_machine_is_an_interruption_whatever_the_agent_did_next() -> None
     for event in (requested("r1"), responded("r1", tool_call("c0")), call, finished("c1", "ok")):
         lost.apply(story(event))
     failed = judge(outcome("finished"), lost, tests=False, verifier=None)
-    assert failed == Verdict(False, "environment", "the machine was lost", interrupted=True, end="env_error")
+    assert failed == Verdict(
+        False, "environment", "the machine with the workspace was lost", interrupted=True, end="env_error"
+    )
     assert judge(outcome("finished"), lost, tests=True, verifier=None) == Verdict(True)
 
 

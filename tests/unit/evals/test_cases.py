@@ -40,7 +40,7 @@ def fault(tmp_path: Path, tree: object) -> str:
 @rows(
     "tree, message",
     [
-        ({"prompt": "x"}, "/bad.json: give a test_command, a verifier or expected."),
+        ({"prompt": "x"}, "/bad.json: give at least one of test_command, verifier and expected."),
         ({**GOOD, "promt": "x"}, "/bad.json: unknown key 'promt'. Did you mean 'prompt'?"),
         (
             {**GOOD, "prompt": ""},

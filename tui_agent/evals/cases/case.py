@@ -146,7 +146,7 @@ class Case(FrozenModel):
     @model_validator(mode="after")
     def _check_result(self) -> "Case":
         if not (self.test_command or self.verifier or self.harbor or self.expected):
-            raise ValueError("give a test_command, a verifier or expected")
+            raise ValueError("give at least one of test_command, verifier and expected")
         for field, files in (("files", self.files), ("test_files", self.test_files)):
             folders = {str(parent) for name in files for parent in PurePosixPath(name).parents}
             if (

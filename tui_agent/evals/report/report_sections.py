@@ -57,7 +57,9 @@ def _pass_rates(report: Report) -> Section:
     sentences = []
     spoiled = sum(group.provider_failures for group in report.groups if not group.category)
     if spoiled:
-        sentences.append(f"Not counted: {format_count(spoiled, 'cell')} in which the provider failed.")
+        sentences.append(
+            f"Not counted: {format_count(spoiled, 'cell')} in which the model's provider failed."
+        )
     if report.has_repetitions:
         sentences.append(
             "Repetitions of a case count as independent cells, so the intervals are too narrow and the p-values too low."
@@ -94,9 +96,7 @@ def _verdicts(report: Report) -> Section:
         )
         for group in report.groups
     ]
-    sentence = (
-        "agent: the agent ended its turn itself; patch: it changed a file. In parentheses: the 95 % interval."
-    )
+    sentence = "agent: the agent ended its turn itself; patch: it changed a file. In parentheses: the 95 % confidence interval."
     head = ("category", "arm", "agent", "patch", "tests", "verifier")
     return Section("Agent, patch, tests and verifier", (sentence,), head, tuple(rows))
 

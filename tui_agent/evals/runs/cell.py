@@ -124,7 +124,9 @@ class _Trial:
         self._errors: list[TuiAgentError] = []
         self._session, self._model = "", arm.model
         skipped = () if case.harbor is None else case.harbor.skipped
-        self._notes = [f"Not done in this environment: {instruction}" for instruction in skipped]
+        self._notes = [
+            f"Dockerfile line ignored in this environment: {instruction}" for instruction in skipped
+        ]
 
     def _options(self) -> SessionOptions:
         plan, case, arm = self._plan, self._case, self._arm

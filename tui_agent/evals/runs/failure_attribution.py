@@ -144,7 +144,9 @@ def judge(
     if tests is not False and verifier is not False and not oracle_fault:
         return Verdict(True, end="solved")
     if conduct.is_machine_lost:
-        return Verdict(False, "environment", "the machine was lost", interrupted=True, end="env_error")
+        return Verdict(
+            False, "environment", "the machine with the workspace was lost", interrupted=True, end="env_error"
+        )
     if outcome.reason in LIMITS:
         return Verdict(
             False, "budget", outcome.detail or f"the turn ended with the reason {outcome.reason}", end=end

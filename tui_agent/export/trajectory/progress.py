@@ -127,7 +127,7 @@ def to_page(trace: AgentTrace) -> str:
     """Return an HTML page with the graph and its points as a table."""
     points, run = find_progress(trace), trace.run
     end = run.session_end.reason if run.session_end else "not ended"
-    columns = ("part", "turn", "passed", "of", "commands solved", "newest command")
+    columns = ("part", "turn", "tests passed", "of", "commands with all tests passed", "newest test command")
     rows = [
         (
             str(point.part),
@@ -170,7 +170,9 @@ def _svg(trace: AgentTrace, *, is_document: bool) -> SafeHtml:
     dots = [
         element(
             "circle",
-            element("title", f"part {point.part}: {point.passed} of {point.total}, {point.command}"),
+            element(
+                "title", f"part {point.part}: {point.passed} of {point.total} tests passed ({point.command})"
+            ),
             cx=x(point.part),
             cy=y(point.passed),
             r=4,

@@ -82,7 +82,7 @@ def test_the_svg_and_the_page_show_the_points_and_escape_texts() -> None:
     svg = ET.fromstring(to_svg(PROGRESS))
     names = {"s": "http://www.w3.org/2000/svg"}
     titles = [title.text for title in svg.iterfind("s:circle/s:title", names)]
-    assert titles == ["part 3: 1 of 4, pytest a", "part 7: 4 of 5, verifier:x"]
+    assert titles == ["part 3: 1 of 4 tests passed (pytest a)", "part 7: 4 of 5 tests passed (verifier:x)"]
     page = to_page(PROGRESS)
     assert "<h1>Progress of &lt;t&gt;</h1>" in page
     assert "<td>7</td><td>1</td><td>4</td><td>5</td><td>1 of 2</td><td>verifier:x</td>" in page
