@@ -171,9 +171,9 @@ def test_the_app_asks_first_and_nothing_happens_without_trust(opened: Opened, mo
     with Terminal(line, size=(80, 24), cwd=opened.hostile.folder, environment=opened.environment) as terminal:
         terminal.until_text("Trust this folder's configuration?")
         terminal.press_until("\x1b[A", lambda screen: "› Q  Quit" not in screen, "another row")
-        terminal.press_until("v", lambda screen: "scroll" in screen, "a file's content")
+        terminal.press_until("v", lambda screen: "Esc close" in screen, "a file's content")
         terminal.send("\x1b")
-        terminal.until(lambda screen: "scroll" not in screen, "the question again")
+        terminal.until(lambda screen: "Esc close" not in screen, "the question again")
         opened.nothing_happened()
         assert listening(terminal.process.pid) == []
         terminal.until_text("› W  Ignore")
