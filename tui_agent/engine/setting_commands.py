@@ -1,5 +1,6 @@
 """Commands that change a setting. Each records one `settings.changed`."""
 
+from collections.abc import Collection
 from typing import Literal, TypeAlias
 
 from pydantic import BaseModel
@@ -69,6 +70,13 @@ def revoke_rule(parts: EngineParts, command: commands.RevokeRule) -> None:
             f"No rule {command.rule!r} was allowed in this session.", hint="/policy lists the allowed rules."
         )
     parts.recorder.append(PermissionRevoked(rule=command.rule), cause=command.id)
+
+
+def revoke_other_rules(recorder: Recorder, valid_rules: Collection[str]) -> None:
+    """Revoke all rules that the user allowed for this session, except those in `valid_rules`."""
+    for rule in recorder.state.granted_rules:
+        if rule not in valid_rules:
+            recorder.append(PermissionRevoked(rule=rule))
 
 
 def record_setting(

@@ -41,7 +41,7 @@ from tui_agent.engine.checkpoints.revert_plan import (
 )
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.open_calls import TURN_ENDED_FIRST, close_calls, close_requests
-from tui_agent.engine.setting_commands import record_setting
+from tui_agent.engine.setting_commands import record_setting, revoke_other_rules
 from tui_agent.engine.tools.jobs import JobManager
 from tui_agent.errors import UsageError
 from tui_agent.fast_dataclass import dataclass
@@ -434,10 +434,11 @@ class Rewind:
                 self._recorder.append(message.model_copy(update={"place": None}))
 
     def _keep_settings(self, before: SessionStateView) -> None:
-        """Record the current workspace, the title and the settings on the new branch."""
+        """Record the current workspace, title and settings on the new branch, and revoke rules not in force now."""
         recorder = self._recorder
         if before.workspace != recorder.state.workspace:
             recorder.append(WorkspaceMoved(workspace=before.workspace, previous=recorder.state.workspace))
+        revoke_other_rules(recorder, before.granted_rules)
         title = before if before.titled_by == "user" else recorder.state
         if title.title and before.title != recorder.state.title:
             # Also an earlier title is recorded again, because lists of sessions show the newest title in the log.
