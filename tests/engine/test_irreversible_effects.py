@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.engine.harness import Bench, call, say
 from tests.engine.test_rewind import go, shell, told
 from tests.stubs.sandboxed import git
@@ -48,6 +50,47 @@ async def test_an_undo_names_the_ignored_files_that_git_clean_deleted(tmp_path: 
         await go(bench, Undo())
         assert (root / "new.txt").exists()
         assert bench.of(SessionHeadMoved)[-1].deleted_paths == ("sub/b.log", "sub/build", "user.log")
+
+
+def run(script: str) -> object:
+    return call(("run_command", json.dumps({"command": script})))
+
+
+@pytest.mark.parametrize(
+    ("script", "deleted"),
+    [
+        ("echo git clean; printf 'Removing gone.log\\n'", ()),
+        ("git clean -ndx; printf 'Removing gone.log\\n'", ()),
+        ("git clean -fdx; printf 'Removing a\\000b/c\\n'", ("sub/b.log", "user.log")),
+        ("git clean -fdx; printf 'Removing /gone\\nRemoving ../../gone\\nRemoving sub/../gone\\n'", ("sub/b.log", "user.log")),
+        ("git clean -fdx; printf 'Removing link/gone\\n'", ("sub/b.log", "user.log")),
+        ("git clean -fdx; printf 'Removing ~/gone\\n'", ("sub/b.log", "user.log", "~/gone")),
+        ("git clean -fdx; printf 'Removing a\\033[2Jb\\nRemoving a\\342\\200\\256b\\nRemoving a\\rb\\n'", ("sub/b.log", "user.log")),
+        ("git clean -fdx; yes 'Removing a.txt' | head -n 1000; echo Removing late.log", ("sub/b.log", "user.log")),
+        ("cd sub && git clean -fdx; cat a.txt", ("sub/b.log",)),
+        ("git -C sub clean -fdx", ("sub/b.log",)),
+        ("git clean -fd sub; cd sub && git clean -fdx", ()),
+    ],
+)  # fmt: skip
+async def test_only_names_that_git_clean_can_have_printed_are_reported(
+    tmp_path: Path, script: str, deleted: tuple[str, ...]
+) -> None:
+    root, other = tmp_path / "workspace", tmp_path / "other"
+    (root / "sub").mkdir(parents=True)
+    other.mkdir()
+    (root / "link").symlink_to(other)
+    (root / ".gitignore").write_text("*.log\n")
+    for name in ("a.txt", "sub/a.txt", "user.log", "sub/b.log"):
+        (root / name).write_text("old\n")
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "First", time="1700000000 +0000")
+    async with told(tmp_path, run(f"{script}; echo new > a.txt"), say("A.")) as bench:
+        await approved_turn(bench, "clean up")
+        await go(bench, Undo())
+        moved = bench.of(SessionHeadMoved)[-1]
+        assert (moved.deleted_paths, moved.outside_paths) == (deleted, ())
+        assert (root / "a.txt").read_text() == "old\n"
 
 
 async def test_an_undo_names_files_outside_deleted_files_and_stashes(tmp_path: Path) -> None:

@@ -8,30 +8,35 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from itertools import islice
+from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
 from tui_agent.config.project.repository import MAX_BYTES, Repository, find_repository, read_small_text
 from tui_agent.engine.checkpoints.attribution import read_stored
 from tui_agent.engine.recorder import Recorder
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.policy.catalog.catalog import built_in_catalog
+from tui_agent.policy.interpreter.line import read_line
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol.base import CallId
-from tui_agent.protocol.effects import WriteEffect
+from tui_agent.protocol.effects import RunEffect, WriteEffect
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import MAX_KEPT_COMMITS, MAX_KEPT_PATHS
-from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
+from tui_agent.protocol.events.tool import ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.protocol.parts import TextContent
+from tui_agent.protocol.unicode_text import is_invisible
 
 MAX_SUBJECT_CHARS = 72
 _NEW_COMMIT = ("commit", "cherry-pick", "revert")
 """The first words of the reflog's lines about a new commit."""
-_GIT_CLEAN: Final = re.compile(r"\bgit clean\b")
-_REMOVED: Final = re.compile(r"^Removing ([^\"\n].*)$", re.MULTILINE)
+_REMOVED: Final = re.compile(r"^Removing ([^\"/\n].{0,4094})$", re.MULTILINE)
 """Matches a line of the output of `git clean`. A name in quotes has escaped characters, and is left out."""
+_MAX_REMOVED_LINES: Final = 1000
+"""Maximum number of these lines that are read of one output, and for one undo: each costs system calls."""
 MTIME_TOLERANCE_S = 1.0
 """Tolerance for file systems that store the times of files in whole seconds."""
 _NO_PATH: Final = re.compile(r"files that it does not name|a new file|\d+ more|.*[*?\[\0].*", re.DOTALL)
@@ -61,13 +66,16 @@ def find_irreversible_effects(recorder: Recorder, blobs: Blobs, after: int) -> I
     repository = find_repository(root) if spans else None
     known = {record.payload.path for record in records if isinstance(record.payload, FileChanged)}
     # The workspace of a remote environment is not on this machine.
-    changes = [*_read_changes(records), *_read_cleaned(records, blobs)] if root.is_dir() else ()
-    outside, deleted = _find_unrestored(root, changes, known)
+    is_local = root.is_dir()
+    outside, deleted = _find_unrestored(root, _read_changes(records) if is_local else (), known)
+    cleaned = islice(_read_cleaned(root, records, blobs), _MAX_REMOVED_LINES) if is_local else ()
+    # Other commands of the call could have printed names outside the workspace.
+    _, deleted_by_git = _find_unrestored(root, cleaned, known)
     return IrreversibleEffects(
         tuple(find_new_commits(repository, spans)[-MAX_KEPT_COMMITS:]),
         tuple(find_new_stashes(repository, spans)[-MAX_KEPT_COMMITS:]),
         tuple(outside),
-        tuple(deleted),
+        tuple(dict.fromkeys([*deleted, *deleted_by_git]))[:MAX_KEPT_PATHS],
     )
 
 
@@ -103,23 +111,47 @@ def _read_changes(records: Sequence[Record]) -> list[_Change]:
     return list(dict.fromkeys(changes))
 
 
-def _read_cleaned(records: Iterable[Record], blobs: Blobs) -> Iterator[_Change]:
+def _read_cleaned(root: Path, records: Iterable[Record], blobs: Blobs) -> Iterator[_Change]:
     """Yield the files and folders that `git clean` deleted, according to its output. Its command does not name them."""
-    folders: dict[CallId, str] = {}
+    folders: dict[CallId, Path] = {}
     for record in records:
         payload = record.payload
-        if isinstance(payload, ToolCalled) and _GIT_CLEAN.search(payload.target):
-            folders[payload.call_id] = str(payload.arguments.get("cwd") or "")
+        if isinstance(payload, PermissionDecided) and payload.decision == "allow":
+            for effect in payload.effects:
+                if isinstance(effect, RunEffect) and (folder := _find_cleaned_folder(effect)) is not None:
+                    folders[payload.call_id] = root / effect.cwd / os.path.expanduser(folder)  # noqa: PTH111 - does not raise
         elif isinstance(payload, ToolFinished) and payload.call_id in folders:
-            texts = [part.text for part in payload.content if isinstance(part, TextContent)]
-            for text in texts if payload.full_output is None else [payload.full_output]:
-                printed = (
-                    text
-                    if isinstance(text, str)
-                    else read_stored(blobs, text.blob_sha256).decode("utf-8", "replace")
-                )
-                for path in _REMOVED.findall(printed):
-                    yield _Change(os.path.join(folders[payload.call_id], path), True, record.time)  # noqa: PTH118
+            for name in _read_removed_names(payload, blobs):
+                yield _Change(str(folders[payload.call_id] / name), True, record.time)
+
+
+def _find_cleaned_folder(effect: RunEffect) -> str | None:
+    """Return the folder in which a command line runs `git clean`, relative to `effect.cwd`, or absolute.
+
+    None if the policy finds no `git clean` in the line, or if the folder is not certain.
+    """
+    if not any("clean" in text for text in (effect.script, *effect.argv)):
+        return None
+    commands = read_line(effect, built_in_catalog()).commands
+    folders = {folder for command in commands if command.name == "git clean" for folder in command.folders}
+    return folders.pop() if len(folders) == 1 else None
+
+
+def _read_removed_names(result: ToolFinished, blobs: Blobs) -> Iterator[str]:
+    """Yield the names of deleted files in the output of `git clean`, relative to its folder.
+
+    Other commands of the call can print such lines too, so absolute paths, paths with `..` and names with invisible
+    characters are left out.
+    """
+    texts = [part.text for part in result.content if isinstance(part, TextContent)]
+    for text in texts if result.full_output is None else [result.full_output]:
+        printed = (
+            text if isinstance(text, str) else read_stored(blobs, text.blob_sha256).decode("utf-8", "replace")
+        )
+        for match in islice(_REMOVED.finditer(printed), _MAX_REMOVED_LINES):
+            name = match[1]
+            if ".." not in PurePosixPath(name).parts and not any(map(is_invisible, name)):
+                yield name
 
 
 def _command_changes(request: PermissionRequested, time: float) -> Iterator[_Change]:
@@ -142,7 +174,10 @@ def _find_unrestored(
     outside, deleted = dict[str, None](), dict[str, None]()
     for change in changes:
         path = Path.home() / change.path[2:] if change.path.startswith("~/") else root / change.path
-        place = Path(os.path.realpath(path.parent)) / path.name
+        try:
+            place = Path(os.path.realpath(path.parent)) / path.name
+        except (ValueError, OSError):  # not a possible path; the report must not abort the undo
+            continue
         is_gone = change.removes and not os.path.lexists(place)
         if not place.is_relative_to(workspace):
             if is_gone or (not change.removes and _was_written(place, change.time)):
@@ -157,7 +192,7 @@ def _was_written(path: Path, time: float) -> bool:
     # A sandbox may have refused the write, or the write went to a device or to the sandbox's own folder.
     try:
         facts = path.stat()
-    except OSError:
+    except (ValueError, OSError):
         return False
     return stat.S_ISREG(facts.st_mode) and facts.st_mtime >= time - MTIME_TOLERANCE_S
 
