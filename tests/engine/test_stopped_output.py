@@ -11,16 +11,18 @@ from tests.stubs.clock import FakeClock
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.story import Story
 from tui_agent.engine.tools import live_output
+from tui_agent.engine.tools.large_results import StoppedOutput
+from tui_agent.engine.tools.tool_runner import CallRunner
 from tui_agent.folds.transcript.entries import ToolEntry
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.ports.tool import ToolContext, ToolResult
-from tui_agent.protocol.base import BlobText, CallId, text_preview
+from tui_agent.protocol.base import AgentId, BlobText, CallId, text_preview
 from tui_agent.protocol.commands import Interrupt, SubmitPrompt
 from tui_agent.protocol.display import TerminalBlock
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.messages import ToolMessage
-from tui_agent.protocol.parts import TextContent
+from tui_agent.protocol.parts import TextContent, ToolCallPart
 
 
 class Chatty(EchoTool):
@@ -80,6 +82,26 @@ async def test_a_call_that_ran_out_of_time_keeps_its_output(tmp_path: Path) -> N
         await bench.until("turn.finished")
     (result,) = _results(bench)
     assert result.startswith("Stopped after 1.5 s")
+    assert result.endswith("Its output:\n3 of 7 tests passed")
+
+
+async def test_a_call_that_is_stopped_just_after_its_time_limit_keeps_its_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_output = CallRunner._store_output
+
+    async def stop_first(
+        runner: CallRunner, stopped_call: ToolCallPart, agent: AgentId, output: live_output.CollectedOutput
+    ) -> StoppedOutput:
+        assert runner.stop(stopped_call.call_id)
+        return await store_output(runner, stopped_call, agent, output)
+
+    monkeypatch.setattr(CallRunner, "_store_output", stop_first)
+    async with running(tmp_path, [call(("chatty", "{}")), say("Fine.")], [Chatty(timeout=0.1)]) as bench:
+        bench.submit(SubmitPrompt(text="test it"))
+        await bench.until("turn.finished")
+    (result,) = _results(bench)
+    assert result.startswith("Stopped after 0.1 s")
     assert result.endswith("Its output:\n3 of 7 tests passed")
 
 

@@ -131,9 +131,8 @@ class CallRunner:
         changes = await self._find_changes(call.call_id, checked.may_change_any_file) if writes else None
         if scope.cancelled_caught:
             status = "interrupted"
-            result = _stop_result(
-                "The user stopped this call.", "stopped", self.stopped_outputs.pop(call.call_id)
-            )
+            stopped = self.stopped_outputs.pop(call.call_id, StoppedOutput(""))
+            result = _stop_result("The user stopped this call.", "stopped", stopped)
         duration_ms = (self._parts.clock.monotonic() - started - waited) * 1000
         recordable = await self._prepare_result(call, agent, result)
         part = recorder.state.parts
@@ -176,7 +175,8 @@ class CallRunner:
             return "failed", replace(failure, environment=broken, lost=isinstance(error, EnvironmentLost))
         except TimeoutError:
             message = f"Stopped after {format_time_limit(timeout or 0)}, the tool's time limit."
-            stopped = await self._store_output(call, checked.agent, output)
+            with anyio.CancelScope(shield=True):
+                stopped = await self._store_output(call, checked.agent, output)
             return "failed", _stop_result(message, "timed out", stopped)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
