@@ -85,6 +85,11 @@ def test_ending_any_other_process_needs_approval(script: str) -> None:
         "P=$!; X=$(cat a); export $X; kill $P",
         "P=$!; X=$(cat a); export $X=1; kill $P",
         "P=$!; X=$(cat a); unset $X; kill $P",
+        "P=$!; test -v 'a[P=4242]'; kill $P",
+        "P=$!; [ -v 'a[P=4242]' ]; kill $P",
+        "P=$!; [ -R 'a[P=4242]' ] || true; kill $P",
+        "P=$!; [[ -v a[P=4242] ]]; kill $P",
+        "P=$!; [[ 'P=4242' -eq 1 ]]; kill $P",
         "shopt -s expand_aliases; alias x='P=4242'; P=$!; x; kill $P",
     ],
 )

@@ -40,10 +40,10 @@ _CHANGES_SHELL: Final = re.compile(
 )
 """Matches a builtin that may set any variable or change the folder."""
 _MAY_ASSIGN: Final = re.compile(
-    r"alias|bind|builtin|caller|command|compgen|complete|compopt|enable|exec|export|fc|hash|printf|read|set|shopt|trap"
-    r"|unset|wait"
+    r"alias|bind|builtin|caller|command|compgen|complete|compopt|enable|exec|export|fc|hash|printf|read|set|shopt|test"
+    r"|trap|unset|wait|\[{1,2}"
 )
-"""Other builtins that may set a variable if something about their words is uncertain (`printf -v`, `trap … DEBUG`)."""
+"""Other builtins that may set a variable if something about their words is uncertain (`printf -v`, `[ -v 'a[x=1]' ]`)."""
 _MAX_PASSES: Final = 4
 _NOTHING: Final = known_value("")
 _SOCKET: Final = re.compile(r"/dev/(?:tcp|udp)/([^/]*)(?:/.*)?")
