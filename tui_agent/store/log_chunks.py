@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from tui_agent.store.log_line import MAX_LINE_BYTES, is_intact
+from tui_agent.store.log_line import MAX_LINE_BYTES, is_intact, salvage_lines
 from tui_agent.store.log_repair import EVENTS_FILE
 from tui_agent.store.log_scan import lines_with, read_seq, split_lines
 
@@ -106,14 +106,20 @@ def find_end_offset(path: Path, seq: int) -> int:
         log.seek(chunk_start)
         for chunk in _whole_lines(log, size - chunk_start):
             for stop, line in split_lines(chunk):
-                line_seq = read_seq(line)
-                if line_seq is None or not is_intact(line):
+                line_seq = _first_seq(line)
+                if line_seq is None:
                     continue
                 if line_seq > seq:
                     return end
                 end = chunk_start + stop
             chunk_start += len(chunk)
     return end
+
+
+def _first_seq(line: bytes) -> int | None:
+    """Return the `seq` of the first event on a line that a reader finds, or None if there is none."""
+    pieces = (line,) if is_intact(line) else salvage_lines(line)
+    return next((seq for seq in map(read_seq, pieces) if seq is not None), None)
 
 
 def find_lines(folder: Path, mark: bytes, *, size: int | None = None) -> Iterator[bytes]:

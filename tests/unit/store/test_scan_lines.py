@@ -153,6 +153,14 @@ def test_the_end_of_an_event_is_found_between_damaged_lines_and_gaps(tmp_path: P
     )
 
 
+def test_the_end_of_an_event_is_found_on_a_line_with_a_torn_start(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    torn = said(1)[:20]
+    path.write_bytes(joined(said(0), torn + said(1), torn + said(2) + said(3), said(4)))
+    ends = [stop for stop, _ in split_lines(path.read_bytes())]
+    assert [find_end_offset(path, seq) for seq in range(5)] == [*ends[:3], ends[2], ends[3]]
+
+
 def test_chunks_from_the_end_hold_the_whole_log_and_begin_at_lines(tmp_path: Path) -> None:
     path = tmp_path / "log"
     for size in (0, 1, CHUNK_BYTES - 2, CHUNK_BYTES - 1, CHUNK_BYTES, 3 * CHUNK_BYTES):
