@@ -34,6 +34,7 @@ from tui_agent.protocol.events.session import (
     SessionHeadMoved,
     SessionStarted,
     SettingsChanged,
+    WorkspaceMoved,
 )
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.turn import (
@@ -174,6 +175,12 @@ def test_a_fork_in_another_folder_has_no_rules_of_its_parent(workspace: str, rul
     changes = ForkChange(workspace=workspace)
     forked = SessionForked(parent_session=SessionId("s"), at_seq=6, parent_crc="0", changes=changes)
     assert fold.tell(forked).granted_rules == rules
+
+
+def test_rules_of_the_old_folder_end_when_the_session_continues_in_another_one() -> None:
+    fold = opened()
+    fold.tell(decision("a", reach="session", rule="edit src/**"))
+    assert fold.tell(WorkspaceMoved(workspace="/elsewhere", previous="/w")).granted_rules == ()
 
 
 def test_queue_and_steering_are_kept_until_they_are_used() -> None:

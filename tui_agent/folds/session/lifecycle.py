@@ -65,6 +65,8 @@ def _on_session_forked(draft: Draft, ev: Envelope, payload: SessionForked) -> No
 
 @LIFECYCLE_HANDLERS.on(WorkspaceMoved)
 def _on_workspace_moved(draft: Draft, ev: Envelope, payload: WorkspaceMoved) -> None:
+    """Switch to the session's new folder."""
+    draft.granted_rules.clear()  # the user allowed these rules for the old folder only
     draft.workspace = payload.workspace
 
 
