@@ -37,7 +37,7 @@ from tui_agent.context.repomap.full_scan import search_commits
 from tui_agent.context.repomap.indexer import pieces_of
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.repository_map import RepoMap
-from tui_agent.context.repomap.text_cache import read
+from tui_agent.context.repomap.source_reader import read
 from tui_agent.folds.text.word_forms import split_text
 
 SEARCHED_COMMITS, EVERY, MAX_CHANGED, MIN_WORDS = 8_000, 3, 5, 3

@@ -8,7 +8,7 @@ import pytest
 from tests.engine.harness import Bench, call, say
 from tests.engine.test_rewind import go, shell, told
 from tests.stubs.sandboxed import git
-from tui_agent.folds.text.restored_files import describe_remains
+from tui_agent.folds.text.undo_sentences import describe_remains
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.protocol.commands import DecidePermission, Redo, SubmitPrompt, Undo
 from tui_agent.protocol.events.policy import PermissionRequested

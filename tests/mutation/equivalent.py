@@ -47,12 +47,6 @@ EQUIVALENT = (
     Same(_REPAIR, "_PIECE = 1 << 20", "20 -> 21", "how much is read at once"),
     Same(
         _SCAN,
-        'end = data.find(b"\\n", offset - 1) if offset else -1',
-        "1 -> 2",
-        "at the beginning the number is not used",
-    ),
-    Same(
-        _SCAN,
         "data: bytes, blobs: BlobStore, record_filter: RecordFilter, after: int = -1",
         "1 -> 2",
         _UP_TO,
@@ -80,12 +74,6 @@ EQUIVALENT = (
         "data: bytes, blobs: BlobStore | None, record_filter: RecordFilter, after: int = -1",
         "1 -> 2",
         _UP_TO,
-    ),
-    Same(
-        _SCAN,
-        "low = middle + 1",
-        "1 -> 2",
-        "where a line with a seq begins, no other begins one byte behind it",
     ),
     Same(_SCAN, _AT, "0 -> 1", "no line begins with its payload"),
     Same(_SCAN, _AT, "0 -> 1", "a line's end lies behind what stands in it", nth=1),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tui_agent.folds.text.restored_files import (
+from tui_agent.folds.text.undo_sentences import (
     describe_remains,
     describe_restored,
 )

@@ -164,7 +164,7 @@ def test_one_word_of_the_footer_has_one_meaning() -> None:
         ("/trust", "Esc close"),  # this folder has no files to trust
         ("/policy", "Enter use it   Up/Down choose   Shift+Tab next policy   Esc close"),
         # no file to pin or hide
-        ("/map", "+ - budget  I inject on/off  / new question  R refresh  Esc back     F1 help"),
+        ("/map", "+ - budget  I auto map on/off  / new question  R refresh  Esc back   F1 help"),
         ("/sessions", "Enter new session  Up/Down choose  Tab this folder only  Esc back    F1 help"),
     ],
 )

@@ -69,6 +69,13 @@ def in_pieces(text: str, cuts: list[int]) -> MarkdownStream:
     return made
 
 
+@pytest.mark.parametrize("line_break", ["\r", "\x0b", "\x0c", "\x85", "\u2028"])
+def test_an_unfinished_line_with_another_line_break_is_drawn(line_break: str) -> None:
+    made = stream()
+    made.update(f"I{line_break}  read", done=False)
+    assert "read" in "".join(run.text for row in made.rows for run in row.runs)
+
+
 @settings(max_examples=example_count(150))
 @given(st.lists(st.sampled_from(LINES), max_size=25), st.lists(st.integers(0, 800), max_size=30))
 def test_rows_do_not_depend_on_how_the_text_arrived(lines: list[str], cuts: list[int]) -> None:

@@ -10,8 +10,8 @@ import pytest
 from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE, verdict
 from tui_agent.policy.bash.tree_check import parse_tree
+from tui_agent.policy.decision.fork_bombs import starts_without_end
 from tui_agent.policy.decision.policy import RulePolicy
-from tui_agent.policy.decision.runaway_commands import starts_without_end
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import RunEffect
 

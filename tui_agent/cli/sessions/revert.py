@@ -32,7 +32,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import fold
 from tui_agent.folds.comparison.net_changes import LineCounter
 from tui_agent.folds.session.checkpoints import Checkpoint, Checkpoints
-from tui_agent.folds.text.restored_files import describe_remains, describe_restored
+from tui_agent.folds.text.undo_sentences import describe_remains, describe_restored
 from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import PlanRevert, Revert
 from tui_agent.protocol.envelope import Envelope

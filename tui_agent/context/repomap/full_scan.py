@@ -15,7 +15,8 @@ from tui_agent.context.repomap.index_db import SimilarCommit
 from tui_agent.context.repomap.indexer import pieces_of
 from tui_agent.context.repomap.path_kinds import weight_of
 from tui_agent.context.repomap.question_words import Query
-from tui_agent.context.repomap.text_cache import Text, read
+from tui_agent.context.repomap.source_reader import read
+from tui_agent.context.repomap.text_cache import Text
 from tui_agent.folds.text.word_forms import find_words, split_identifier, split_text
 
 BYTES_A_WORD = 7

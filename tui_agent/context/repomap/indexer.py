@@ -20,8 +20,8 @@ from tui_agent.context.repomap.index_db import IndexedFile, IndexFile
 from tui_agent.context.repomap.languages import KNOWN, Languages
 from tui_agent.context.repomap.map_results import Symbol
 from tui_agent.context.repomap.redacted_text import PLAIN, Cleaner
+from tui_agent.context.repomap.source_reader import read
 from tui_agent.context.repomap.symbols import symbols_of
-from tui_agent.context.repomap.text_cache import read
 from tui_agent.folds.text.word_forms import MAX_WORD_CHARS, find_words, split_identifier
 
 BATCH = 200

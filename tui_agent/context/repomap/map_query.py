@@ -35,8 +35,9 @@ from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.ranking import FileScore, add_related, find_related, vendored_last
 from tui_agent.context.repomap.redacted_text import Cleaner
 from tui_agent.context.repomap.rendering import detailed_files, render_map, room_of, symbols_at, tokens_of
+from tui_agent.context.repomap.source_reader import read
 from tui_agent.context.repomap.symbols import symbols_of
-from tui_agent.context.repomap.text_cache import Text, TextCache, read
+from tui_agent.context.repomap.text_cache import Text, TextCache
 from tui_agent.errors import EnvironmentFault
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from tui_agent.context.repomap import commit_search, index_worker, indexer
 from tui_agent.context.repomap.definition_search import Definition, find_named_symbols, search_symbols
 from tui_agent.context.repomap.file_list import Entry, FileList
-from tui_agent.context.repomap.file_scan import FileScanner
+from tui_agent.context.repomap.file_watch import FileScanner
 from tui_agent.context.repomap.index_db import index_path
 from tui_agent.context.repomap.indexer import UNSETTLED
 from tui_agent.context.repomap.languages import Languages
@@ -28,8 +28,9 @@ from tui_agent.context.repomap.map_results import MapView, Symbol
 from tui_agent.context.repomap.open_index import BROKEN_INDEX_ERRORS, OpenIndex, Snapshot
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.redacted_text import Cleaner
+from tui_agent.context.repomap.source_reader import read
 from tui_agent.context.repomap.symbols import symbols_of
-from tui_agent.context.repomap.text_cache import TextCache, read
+from tui_agent.context.repomap.text_cache import TextCache
 from tui_agent.errors import EnvironmentFault, os_errors_as
 from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage

@@ -12,7 +12,6 @@ from tui_agent.folds.context.compacted_history import (
     call_ids,
     calls_by_id,
 )
-from tui_agent.folds.context.file_notes import FileNotes
 from tui_agent.folds.context.instructions import joined_content
 from tui_agent.folds.context.model_notes import (
     approved_plan,
@@ -24,6 +23,7 @@ from tui_agent.folds.context.model_notes import (
     message_content,
     own_words,
 )
+from tui_agent.folds.context.restore_notes import FileNotes
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.unfinished_work import PROGRAM_CLOSED
 from tui_agent.protocol.base import (

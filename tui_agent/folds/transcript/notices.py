@@ -13,7 +13,7 @@ from tui_agent.folds.text.labels import (
     unknown_events_notice,
     unknown_price_warning,
 )
-from tui_agent.folds.text.restored_files import (
+from tui_agent.folds.text.undo_sentences import (
     describe_kept_files,
     describe_remains,
     list_names,

@@ -17,12 +17,12 @@ from tui_agent.policy.decision.command_rules import Words, allows, judgements_ag
 from tui_agent.policy.decision.effect_wording import words_for
 from tui_agent.policy.decision.escalations import escalate
 from tui_agent.policy.decision.file_judge import RESTORABLE, FileJudge, is_single_deletion
+from tui_agent.policy.decision.fork_bombs import reason_to_forbid, starts_without_end
 from tui_agent.policy.decision.judgement import Judgement
 from tui_agent.policy.decision.line_uses import Uses, file_uses, line_uses, literal_path
 from tui_agent.policy.decision.mentioned_files import MentionedFileJudge
 from tui_agent.policy.decision.profiles import BEYOND_SANDBOX, Profile
 from tui_agent.policy.decision.rule_index import RuleIndex, first_judgement, rule_judgement
-from tui_agent.policy.decision.runaway_commands import reason_to_forbid, starts_without_end
 from tui_agent.policy.decision.unconfined_commands import (
     find_unbounded,
     inner_commands,

@@ -22,7 +22,7 @@ from tui_agent.folds.text.labels import (
     mention_result,
     missing_map_notice,
 )
-from tui_agent.folds.text.restored_files import (
+from tui_agent.folds.text.undo_sentences import (
     describe_kept_files,
     describe_remains,
     describe_restored,

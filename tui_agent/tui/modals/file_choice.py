@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from textual.strip import Strip
 
-from tui_agent.folds.text.restored_files import quote_commands
+from tui_agent.folds.text.undo_sentences import quote_commands
 from tui_agent.protocol.events.files import PlannedFileChange
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.keys_and_commands import KeyHint, Scope

@@ -122,6 +122,9 @@ def visible_spans(view: "TraceView", folds: Mapping[int, bool], roots: Sequence[
     while stack:
         index = stack.pop()
         shown.append(index)
+        # The span of a row that the user folded is not looked up: a session has thousands of old turns.
+        if folds.get(index):
+            continue
         span = view.spans[index]
         if not is_folded(span, view, folds):
             stack.extend(reversed(span.children))

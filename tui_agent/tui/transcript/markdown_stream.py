@@ -67,7 +67,8 @@ class MarkdownStream:
         if done:
             self._close()
         else:
-            self._draw_tail(clean(text[self._read_up_to :], tab=0))
+            # `clean` also turns other line breaks, such as CR and U+2028, into "\n", but the tail is drawn as one line.
+            self._draw_tail(clean(text[self._read_up_to :], tab=0).replace("\n", " "))
 
     def _read_line(self, line: str) -> None:
         start = self._size

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.context.repomap.file_list import FileList, list_files
-from tui_agent.context.repomap.file_scan import FileScanner, InotifyWatch
+from tui_agent.context.repomap.file_watch import FileScanner, InotifyWatch
 
 
 def shown(path: str) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context.repomap.text_cache import classify, read
+from tui_agent.context.repomap.source_reader import classify, read
 from tui_agent.export.formats import export_text
 from tui_agent.store.redaction.redactor import Redactor
 
