@@ -128,3 +128,49 @@ def test_a_rule_for_the_bare_program_allows_no_program_of_the_workspace_and_a_de
 )
 def test_one_that_the_line_itself_writes_is_asked_about_in_a_sandbox_too(line: str) -> None:
     assert decide(line, "accept-edits", True).verdict != "allow"
+
+
+BACK = "examples/tutorial/../../.venv/bin/python"
+LINES_BACK = (
+    "cd examples/tutorial && ../../.venv/bin/python -m pytest -q",
+    "examples/tutorial/../../.venv/bin/python -m pytest -q",
+)
+
+
+def decide_back(line: str, folder: str) -> Decision:
+    """Decide under accept-edits. `folder`: the real path of `examples/tutorial/../..`."""
+    links = {
+        BACK: "/usr/bin/python3",
+        ".venv/bin/python": "/usr/bin/python3",
+        "examples/tutorial/../..": folder,
+    }
+    facts = PolicyFacts(WORKSPACE, "accept-edits", resolved=links, sandboxed=True)
+    return RulePolicy().decide("run_command", (RunEffect(script=line),), facts)
+
+
+@rows("line", LINES_BACK)
+def test_a_path_back_to_the_environment_is_judged_as_its_direct_path(line: str) -> None:
+    direct = decide_back(".venv/bin/python -m pytest -q", WORKSPACE)
+    found = decide_back(line, WORKSPACE)
+    assert (found.verdict, found.classes) == (direct.verdict, direct.classes) == ("allow", ("workspace",))
+
+
+@rows("line", LINES_BACK)
+@pytest.mark.parametrize("folder", ["/opt", f"{WORKSPACE}/src"])
+def test_a_path_back_through_a_link_is_asked_about(line: str, folder: str) -> None:
+    found = decide_back(line, folder)
+    assert (found.verdict, found.reason) == ("ask", "examples/tutorial/../.. leads through a link")
+
+
+@rows(
+    "line",
+    [
+        "ln -s . l; l/../.venv/bin/python -m pytest",
+        "echo x > .venv/bin/pytest; examples/../.venv/bin/pytest",
+        "cd $X && ../.venv/bin/python -m pytest",
+        "cd /opt/a && ../.venv/bin/python -m pytest",
+        "examples/../../.venv/bin/python -m pytest",
+    ],
+)
+def test_a_path_back_that_the_line_changes_or_that_leads_out_is_asked_about(line: str) -> None:
+    assert decide_back(line, WORKSPACE).verdict == "ask"

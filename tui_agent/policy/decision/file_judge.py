@@ -18,7 +18,8 @@ from tui_agent.policy.decision.rule_index import (
     stopping_judgement,
 )
 from tui_agent.policy.interpreter.command_report import Certainty, FileAction, FileUse
-from tui_agent.policy.places.path_places import Guards, Place, place
+from tui_agent.policy.interpreter.shell_state import goes_back
+from tui_agent.policy.places.path_places import Guards, Place, lexical_place, place
 from tui_agent.policy.rules.grammar import RuleKind, Verdict
 from tui_agent.ports.policy import PolicyFacts
 
@@ -77,7 +78,7 @@ class FileJudge:
         if location.absolute in _NO_FILES or use.action == "mention":
             return None
         if use.action == "start":
-            return self.find_rule_against(use, location)
+            return self.find_rule_against(use, location) or self._judge_way_back(location)
         judgement = self.judge_place(use, location)
         # For a file that exists only in this session's sandbox, only rules and guards count.
         return (
@@ -85,6 +86,14 @@ class FileJudge:
             if judgement.is_rule or judgement.is_guard
             else self._judge_temp_file(use, location) or judgement
         )
+
+    def _judge_way_back(self, location: Place) -> Judgement | None:
+        """Judge a path ending in `..` on the way to a started program: behind a link, `..` leads elsewhere."""
+        is_plain = location.absolute == lexical_place(location.given, self.facts.workspace).absolute
+        if not goes_back(location.given) or (is_plain and location.inside):
+            return None
+        why = f"{location.given} leads through a link"
+        return self.by_profile(self.profile.reads_outside, None, READS_OUTSIDE, why, f"{why}.")
 
     def judge_place(self, use: FileUse, location: Place) -> Judgement:
         """Return the judgement about the use of a file at the place `location`. The file's path must be certain."""

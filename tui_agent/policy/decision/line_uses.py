@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, FileUse, LineReport
-from tui_agent.policy.interpreter.shell_state import tidy_path
+from tui_agent.policy.interpreter.shell_state import goes_back, tidy_path
 from tui_agent.policy.places.path_places import place
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import RunEffect
@@ -73,6 +73,8 @@ def _behind_links(
     if use.certainty is Certainty.UNKNOWN:
         return
     absolute = place(path, facts).absolute
+    if use.action == "start" and goes_back(path):
+        absolute = posixpath.join(facts.workspace, path)  # behind a new link, `..` leads elsewhere
     for link in links:
         if f"{absolute}/".startswith(f"{link.path}/") and absolute != link.target:
             yield use, link.target + absolute[len(link.path) :]

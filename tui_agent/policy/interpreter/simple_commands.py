@@ -23,7 +23,7 @@ from tui_agent.policy.interpreter.operands import Operands, assign_operands
 from tui_agent.policy.interpreter.output_bound import bound_output
 from tui_agent.policy.interpreter.reach import measure_reach
 from tui_agent.policy.interpreter.report_draft import Draft
-from tui_agent.policy.interpreter.shell_state import State
+from tui_agent.policy.interpreter.shell_state import State, goes_back, join_path
 
 MAX_DEPTH: Final = 5
 """Maximum nesting depth of commands and scripts that start one another."""
@@ -202,9 +202,13 @@ def _look_up(draft: Draft, program: str) -> Entry | None:
     folder, slash, name = program.rpartition("/")
     if not slash:
         return draft.catalog.entry(program)
-    if _VENV_PROGRAM.fullmatch(program) and (entry := draft.catalog.entry(name)) is not None:
+    back = _paths_back_to_venv(draft, program)
+    if (back or _VENV_PROGRAM.fullmatch(program)) and (entry := draft.catalog.entry(name)) is not None:
         draft.name = name
-        draft.add_use(FileUse(program, "start"))
+        if back:
+            draft.files += [FileUse(path, "start") for path in back]
+        else:
+            draft.add_use(FileUse(program, "start"))
         draft.effects.add(Effect.RUNS)  # whoever wrote the environment decides what it runs
         return entry
     draft.add_use(FileUse(program, "read"))
@@ -221,6 +225,22 @@ def _look_up(draft: Draft, program: str) -> Entry | None:
     if entry is None or entry.program.builtin or program not in (f"/bin/{name}", f"/usr/bin/{name}"):
         draft.doubt("program", f"{program} is a file that may differ from the usual {name}")
     return entry
+
+
+def _paths_back_to_venv(draft: Draft, program: str) -> list[str]:
+    """Return the normalized paths of a program such as `../.venv/bin/python`, and its paths up to the last `..`.
+
+    Empty if `program` has no `..`, or may be anything else than a program in a virtual environment of the workspace.
+    """
+    joined = [join_path(folder, program) for folder in draft.folders if folder is not None]
+    normalized = [posixpath.normpath(path) for path in joined]
+    if None in draft.folders or not all(
+        goes_back(path) and _VENV_PROGRAM.fullmatch(plain)
+        for path, plain in zip(joined, normalized, strict=True)
+    ):
+        return []
+    # The program itself is usually a link, so only the paths up to `..` show whether a link makes `..` lead elsewhere.
+    return normalized + [path[: path.rindex("..") + 2] for path in joined]
 
 
 def _choose_entry(catalog: Catalog, call: ParsedCall) -> ParsedCall:
