@@ -26,12 +26,13 @@ _JOB_ENDS: dict[JobEnd, str] = {
     "failed": "could not be started",
     "lost": "was lost: tui-agent crashed while the job ran",
 }
-_WITHOUT_IGNORED = "without ignored files such as .venv or node_modules"
+# Checkpoints hold a `.venv` that git does not ignore, and its editable installs name the old folder.
+_OLD_ENVIRONMENT = "A virtual environment here may still use the old folder's code."
 _FORK_NOTES: dict[WorkspaceKind, str] = {
-    "copy": f"[This session now works in a copy of its folder, {_WITHOUT_IGNORED}.]",
-    "copy_without_git": f"[This session now works in a copy of its folder, {_WITHOUT_IGNORED}. The copy"
-    " has no .git, so git does not work.]",
-    "worktree": f"[This session now works in a new git work tree, {_WITHOUT_IGNORED}.]",
+    "copy": f"[This session now works in a copy of its folder, without ignored files. {_OLD_ENVIRONMENT}]",
+    "copy_without_git": "[This session now works in a copy of its folder, without ignored files. The copy has no"
+    f" .git, so git does not work. {_OLD_ENVIRONMENT}]",
+    "worktree": f"[This session now works in a new git work tree, without ignored files. {_OLD_ENVIRONMENT}]",
 }
 
 
