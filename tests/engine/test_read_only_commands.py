@@ -156,3 +156,23 @@ async def test_plan_writes_nothing_whatever_it_was_judged_to_do(tmp_path: Path) 
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
     assert [spec.read_only for spec in SpecRecorder.made.specs] == [True]
+
+
+@pytest.mark.parametrize(
+    ("tools", "way_on"),
+    [
+        (("shell", "ask"), "present your plan with present_plan; the changes come after its approval."),
+        (("shell",), "continue without it, or say what you need."),
+    ],
+)
+@pytest.mark.parametrize("command", ["touch a.txt", "python a.py"])
+async def test_a_refused_change_in_plan_mode_names_present_plan_where_it_is_offered(
+    tmp_path: Path, tools: tuple[str, ...], way_on: str, command: str
+) -> None:
+    script = [call(("run_command", json.dumps({"command": command}))), say("Done.")]
+    kit = [tool for plugin in tools for tool in tools_of(plugin).values()]
+    decide = RulePolicy().decide
+    async with running(tmp_path, script, kit, policy=decide, policy_name="plan") as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        assert last_result(bench).endswith(f"Do not work around it: {way_on}")

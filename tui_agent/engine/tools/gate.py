@@ -26,6 +26,7 @@ from tui_agent.engine.tools.sandbox_retry import (
     opening_rule,
     trial_message,
 )
+from tui_agent.engine.tools.tool_access import offered_names
 from tui_agent.errors import ConfigError, EnvironmentFault, ToolCrash, ToolError
 from tui_agent.policy.decision.call_classes import NETWORK, READ_ONLY
 from tui_agent.policy.decision.escalations import GIT
@@ -53,6 +54,8 @@ _ASKED_BEFORE = "you were asked about this call, but tui-agent exited before you
 LEAVE_SANDBOX_RULE, OPEN_FILES_RULE = "sandbox.leave", "sandbox.open"
 TRY_IN_SANDBOX_RULE = "sandbox.try"
 _READING_PROFILES = frozenset({"plan", "read-only-delegate"})
+_PLAN_RULES = frozenset({"plan.writes", "plan.commands"})
+_PLAN_TOOL = "present_plan"
 NOBODY_TO_ASK = "no one is there to answer"
 ASK_IMPOSSIBLE = f"the policy asks, and {NOBODY_TO_ASK}"
 
@@ -347,10 +350,11 @@ class Gate:
         name = (
             "" if f"`{decision.rule_id.removeprefix('rule: ')}`" in reason else f" (rule {decision.rule_id})"
         )
+        way_on = "continue without it, or say what you need"
+        if decision.rule_id in _PLAN_RULES and _PLAN_TOOL in offered_names(self._parts, case.agent):
+            way_on = f"present your plan with {_PLAN_TOOL}; the changes come after its approval"
         return Verdict(
-            False,
-            f"Not allowed: {reason}{name}. Do not work around it: continue without it, or say what you need.",
-            f"denied: {reason}",
+            False, f"Not allowed: {reason}{name}. Do not work around it: {way_on}.", f"denied: {reason}"
         )
 
     def _verdict_by_user(

@@ -43,14 +43,20 @@ def offered_tools(
     return parts.tools.schemas(names, policy=policy, missing=missing)
 
 
+def offered_names(parts: EngineParts, agent: AgentId) -> list[str]:
+    """Return the names of the tools that the agent's model can use now."""
+    state, allowed = parts.recorder.state_of(agent), allowed_tools(parts, agent)
+    policy = "ask" if state.settings is None else state.settings.policy
+    tools = offered_tools(parts, state, policy, None if allowed is None else tuple(allowed))
+    return [tool.name for tool in tools]
+
+
 def explain_refusal(parts: EngineParts, agent: AgentId, name: str) -> str:
     """Return why the agent's model cannot call the tool `name` now; empty if it can."""
     tool, state = parts.tools.get(name), parts.recorder.state_of(agent)
     policy = "ask" if state.settings is None else state.settings.policy
     if tool is None:
-        allowed = allowed_tools(parts, agent)
-        offered = offered_tools(parts, state, policy, None if allowed is None else tuple(allowed))
-        return parts.tools.unknown_tool_message(name, [schema.name for schema in offered]).message
+        return parts.tools.unknown_tool_message(name, offered_names(parts, agent)).message
     if tool.spec.policy not in (None, policy):
         return f"{name} can be called only under the policy {tool.spec.policy}."
     return ""
