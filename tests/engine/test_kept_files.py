@@ -262,7 +262,7 @@ async def test_the_model_is_told_which_files_went_back_without_the_conversation(
         await go(bench, Revert(to_seq=start, conversation=False))
         assert told_model(bench) == ["first", "second"], "the note alone is nothing to answer"
         await turn(bench, "third")
-        note = "[The user restored earlier versions of these files, or removed them: old.txt, a.txt.]"
+        note = "[The user set these files to their versions of another checkpoint, or removed them: old.txt, a.txt.]"
         assert told_model(bench) == ["first", "second", note, "third"]
         await go(bench, Undo())
         await go(bench, Redo())

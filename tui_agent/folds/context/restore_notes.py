@@ -71,9 +71,9 @@ def restore_note(
         paths = [path for path in paths if unrestored[path]]
         text = "These files have your changes again"
     elif move == "files":
-        text = "The user restored earlier versions of these files, or removed them"
+        text = "The user set these files to their versions of another checkpoint, or removed them"
         if not restored.removed_count:
-            text = "The user restored earlier versions of these files"
+            text = "The user set these files to their versions of another checkpoint"
         elif restored.removed_count == len(restored.paths) + more and not folders:
             text = "The user removed these files"
     else:
