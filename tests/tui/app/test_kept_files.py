@@ -131,6 +131,25 @@ async def test_a_command_typed_into_the_list_never_selects_a_row_and_runs_as_a_c
         assert not isinstance(driven.app.screen, KeptFilesPicker), "its answer would be about an older state"
 
 
+async def test_a_later_restore_of_files_closes_the_list() -> None:
+    """Its answer would undo again what `/redo` has just restored."""
+    async with open_app(session=begun()) as driven:
+        target = turn(driven, 1, "the first thing", "one") - 1
+        await driven.settle()
+        driven.session.feed(
+            CheckpointRestoreStarted(source="c" * 40, to_seq=target, paths=("a.py", "b.py")),
+            CheckpointRestored(source="c" * 40, commit="d" * 40, paths=("a.py",), skipped_paths=("b.py",)),
+        )
+        await driven.settle()
+        assert isinstance(driven.app.screen, KeptFilesPicker)
+        driven.session.feed(
+            CheckpointRestoreStarted(source="e" * 40, to_seq=target + 1, paths=("a.py",)),
+            CheckpointRestored(source="e" * 40, commit="f" * 40, paths=("a.py",)),
+        )
+        await driven.settle()
+        assert not isinstance(driven.app.screen, KeptFilesPicker)
+
+
 async def test_files_that_went_back_alone_ask_of_what_was_left_alone_too() -> None:
     async with open_app(session=begun()) as driven:
         first = turn(driven, 1, "the first thing", "one")

@@ -281,8 +281,10 @@ class RewindActions:
         if self._file_choice is not None and self._has_newer_turn():
             self._file_choice.dismiss(None)
             self._say_cancelled()
-        if self._kept_files is not None and self._kept_files[1] != views.branches.view().undo_to:
-            # The answer would restore files of a state that a newer undo, redo or turn has left.
+        if self._kept_files is not None and (
+            self._kept_files[1] != views.branches.view().undo_to or views.restore_seq > self._asked_at
+        ):
+            # The answer would restore files of a state that a newer undo, redo, restore or turn has left.
             picker, self._kept_files = self._kept_files[0], None
             picker.dismiss(None)
         if views.restore_seq <= max(self._asked_at, self._host.seen_seq):
