@@ -188,7 +188,7 @@ def safe_end(text: str) -> int:
     """Return how many characters of `text` can be emitted without splitting a secret."""
     if len(text) >= MAX_HELD_CHARS:
         return len(text)
-    end, previous = _word_end(text, len(text)), -1
+    end, previous = _last_word_start(text, len(text)), -1
     while end != previous:  # an earlier end can lie in another secret
         previous = end
         for find_begin in (_key_begin, _command_begin, _named_line_begin, _unfinished_begin):
@@ -220,16 +220,16 @@ def _unfinished_begin(text: str, end: int) -> int:
     if len(text) - end > 2 * _NEAR:  # too much is buffered already: probably a list of names without values
         return end
     name = _unfinished_pattern().search(text, max(0, end - _NEAR), end)
-    return _word_end(text, name.start()) if name else end
+    return _last_word_start(text, name.start()) if name else end
 
 
 def _line_begin(text: str, index: int) -> int:
     """Return the start of the line at `index`. If the line is long, return the start of the last word before `index`."""
     begin = text.rfind("\n", 0, index) + 1
-    return begin if index - begin <= _NEAR else _word_end(text, index)
+    return begin if index - begin <= _NEAR else _last_word_start(text, index)
 
 
-def _word_end(text: str, end: int) -> int:
-    """Return the start of the last word before `end`."""
+def _last_word_start(text: str, end: int) -> int:
+    """Return the index after the last space or non-ASCII character before `end`, or 0 if there is none."""
     match = _TO_LAST_WORD.match(text, 0, end)
     return match.end() if match else 0

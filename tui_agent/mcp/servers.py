@@ -68,8 +68,11 @@ class StartTimes:
     def patience(self, settings: ServerSettings, prompt: str) -> float:
         """Return how many seconds a session without a user waits for the server before its turn. This method blocks.
 
-        If the prompt names the server, the result is `MAX_PATIENCE_S`. Otherwise, the result is 0 if the last start
-        took longer than `MAX_PATIENCE_S`.
+        If the prompt names the server, the result is `MAX_PATIENCE_S`. Otherwise:
+
+        - 0 if the last start took longer than `MAX_PATIENCE_S`
+        - `PATIENCE_S` if the last start was not measured
+        - else `START_TIME_FACTOR` times its duration, within these two limits
         """
         if re.search(rf"\b{re.escape(settings.name)}\b", prompt, re.IGNORECASE):
             return MAX_PATIENCE_S

@@ -109,7 +109,8 @@ class ModelFault:
 
     - `retry_after`: wait in seconds that the provider requests.
     - `original`: the provider's own message.
-    - `window_tokens`: context window in the provider's refusal of a request that is too long; otherwise 0.
+    - `window_tokens`: size of the context window, if the provider states it when it refuses a request as too long;
+      otherwise 0.
     """
 
     kind: FaultKind

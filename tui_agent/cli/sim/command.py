@@ -71,7 +71,7 @@ def configure(parser: Parser) -> None:
     add_option(run, "--example NAME", "a bundled example instead of --task and --env")
     add_option(run, "--test COMMAND", "the command that tests the result", default="")
     add_option(run, "--test-timeout-seconds N", "the time limit of the tests", type=float)
-    add_option(run, "--agent NAME", "the agent that answers")
+    add_option(run, "--agent NAME", "the agent that works on the task")
     add_option(run, "--environment NAME", "where commands run (see docs/environments.md)")
     add_option(
         run,

@@ -213,7 +213,7 @@ class OpenIndex:
             self.fail(error)
 
     def add_written(self, index_file: IndexFile, written: Collection[str], gone: Collection[str]) -> None:
-        """Read the files in `written` again from the index, and drop the files in `gone`.
+        """Read the entries of the files in `written` again from the index, and forget those of the files in `gone`.
 
         Raise `BROKEN_INDEX_ERRORS` if the index is damaged.
         """

@@ -331,7 +331,7 @@ def _read_runs(
 ) -> tuple[list[_CommandRun], set[str]]:
     """Return the commands with their file changes, and the files changed by edit tools.
 
-    `running_jobs`: jobs that run after the records.
+    `running_jobs`: jobs that still run at the end of the records.
     """
     runs: dict[str, _CommandRun] = {}
     jobs: dict[JobId, _CommandRun] = {}

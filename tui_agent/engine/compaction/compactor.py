@@ -429,7 +429,9 @@ class Compactor:
         if self._breaker.warned_model != model:
             self._breaker.warned_model = model
             content = describe_sections(packed.manifest.sections)
-            message = f"Little room is left in the window of {format_tokens(window)} tokens: {content}."
+            message = (
+                f"Little room is left in the window of {format_tokens(window)} tokens. It holds: {content}."
+            )
             self._record_stuck(message, TIGHT_HINT, automatic=True)
 
     def _record_stuck(self, message: str, hint: str, *, automatic: bool) -> None:

@@ -1,7 +1,7 @@
 """The walk through a script: interprets each command in every possible state of the shell.
 
-Invariant: no command is skipped, and no possible value of a variable or folder is left out. An uncertain
-target of a redirection is an unknown file.
+Invariant: no command is skipped, and no possible value of a variable or folder is left out. If the
+target of a redirection is uncertain, the command counts as using an unknown file.
 """
 
 import re

@@ -168,7 +168,7 @@ class Warden:
         self._groups = ControlGroups(options["groups"], order["name"], options["processes"])
 
     def run(self, descriptors: list[int]) -> int:
-        """Start the command and serve the socket until all its processes have ended.
+        """Start the command, and serve the socket until all processes of the command have ended.
 
         Return the number of killed processes.
 

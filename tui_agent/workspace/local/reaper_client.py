@@ -61,7 +61,7 @@ class ReaperClient:
     """Starts one environment's commands through a reaper process.
 
     - `processes`: process limit per command, if the system can enforce one
-    - `groups`: returns the control groups in which the commands' control groups are created
+    - `groups`: function that returns the parent control groups. Each command gets a control group of its own in each.
     """
 
     def __init__(
