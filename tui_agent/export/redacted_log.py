@@ -10,6 +10,8 @@ from pathlib import Path
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
+from tui_agent.folds.text.redaction_placeholders import SECRET_FILE_CONTENT
+from tui_agent.protocol.events.files import FileChanged
 from tui_agent.store.blobs import CONTAINER_MARKER, TEXT_MARKER, BlobStore
 from tui_agent.store.forks import find_digests
 from tui_agent.store.lineage import open_blobs
@@ -84,6 +86,8 @@ class RedactedLog:
         names = sorted(
             find_digests((line.encode() for _, line in read_stored_lines(self._folder)), self._folder)
         )
+        for name in self._find_secret_blobs():
+            self._rename(name, lambda content: SECRET_FILE_CONTENT if content else content)
         for name in names:
             self._rename(name, self._redact_blob)
         if self._changed:  # Second pass: redact the blobs that contain the old names of renamed blobs.
@@ -96,6 +100,16 @@ class RedactedLog:
             if data is not None and new_name not in yielded:
                 yielded.add(new_name)
                 yield new_name, data
+
+    def _find_secret_blobs(self) -> set[str]:
+        """Return the digests of the contents of secret files, which older versions of this program stored."""
+        changes = (record.payload for record in read_records(self._folder))
+        secret_changes = (
+            change
+            for change in changes
+            if isinstance(change, FileChanged) and self._redactor.is_secret_file(change.path)
+        )
+        return {digest for change in secret_changes for digest in (change.before, change.after) if digest}
 
     def _current_data(self, name: str) -> bytes | None:
         return self._changed[name] if name in self._changed else self._blobs.find(name)

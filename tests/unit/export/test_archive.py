@@ -11,8 +11,11 @@ import pytest
 from tests.stubs.store import said, store
 from tui_agent.errors import UsageError
 from tui_agent.export.archive.archive import export_archive, import_archive
+from tui_agent.folds.text.redaction_placeholders import SECRET_FILE_CONTENT
+from tui_agent.policy.places.path_places import may_hold_secrets
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
@@ -105,6 +108,41 @@ async def test_a_secret_that_is_known_only_now_is_in_no_file_of_the_archive(tmp_
     ]
     assert isinstance(sizes[1], BlobText)
     assert sizes[1].size == len("long [redacted: HORSE] " * 800)
+
+
+async def test_an_archive_lacks_the_content_of_a_secret_file_that_an_older_version_stored(
+    tmp_path: Path,
+) -> None:
+    log = store(tmp_path).create("ses_a")
+    log.append(SessionStarted(workspace="/work", product="p", settings=SETTINGS, title="A talk"))
+    before, after, empty = (
+        log.blobs.put_bytes(data) for data in (b"PIN=4711-9932\n", b"PIN=8888-1111\n", b"")
+    )
+    for path, old, new in (("config/.env", before, after), ("copy.txt", None, before), (".env", None, empty)):
+        log.append(
+            FileChanged(
+                path=path,
+                before=old,
+                after=new,
+                before_size=14 if old else 0,
+                after_size=0 if new == empty else 14,
+                mode=0o644,
+                author="command",
+                added=1,
+                removed=1,
+            )
+        )
+    log.close()
+    archive = await packed(log.folder, tmp_path / "a.tar.gz", Redactor(is_secret_file=may_hold_secrets))
+    await import_archive(archive, tmp_path / "other" / "sessions", "ses_new")
+    there = tmp_path / "other" / "sessions" / "ses_a"
+    assert {path.read_bytes() for path in (there / "blobs").iterdir()} == {SECRET_FILE_CONTENT, b""}
+    changes = [record.payload for record in read_records(there) if isinstance(record.payload, FileChanged)]
+    assert [open_blobs(there).read(change.after or "") for change in changes] == [
+        SECRET_FILE_CONTENT,
+        SECRET_FILE_CONTENT,
+        b"",
+    ]
 
 
 async def test_an_export_overwrites_nothing_and_leaves_nothing_half(tmp_path: Path) -> None:
