@@ -204,7 +204,9 @@ def redact_stream(stream: bytes, redactor: ContentRedactor) -> Iterator[bytes]:
         if line.startswith(_MARK):
             mark = line[len(_MARK) :].rstrip()
         if data is not None:
-            redacted = SECRET_FILE_CONTENT if mark in secret_marks else redactor.redact_content(data)
+            # An empty file holds no secret, and git stores the content of all empty files once.
+            is_secret = mark in secret_marks and data
+            redacted = SECRET_FILE_CONTENT if is_secret else redactor.redact_content(data)
             yield b"%s%d\n%s" % (_DATA, len(redacted), redacted)
         else:
             yield redactor.redact_content(line) if line.startswith(_PATHS) else line
