@@ -49,6 +49,17 @@ def _results(bench: Bench) -> list[str]:
     ]
 
 
+async def _result_after_crash(folder: Path) -> str:
+    """Return the result of the call if the engine was killed just after the call's last recorded output."""
+    log = folder / "sessions" / "ses_test" / "events.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    last = max(at for at, line in enumerate(lines) if b'"tool.progress"' in line)
+    log.write_bytes(b"".join(lines[: last + 1]))
+    async with running(folder, [], serve=False) as bench:
+        (result,) = _results(bench)
+    return result
+
+
 async def test_an_interrupted_turn_tells_the_model_what_its_command_had_printed(tmp_path: Path) -> None:
     tool = Chatty()
     async with running(tmp_path, [call(("chatty", "{}")), say("I see three.")], [tool]) as bench:
@@ -110,12 +121,7 @@ async def test_a_call_that_was_lost_in_a_crash_keeps_what_the_log_has_of_its_out
     async with running(tmp_path, [call(("chatty", "{}"))], [tool]) as bench:
         bench.submit(SubmitPrompt(text="test it"))
         await bench.until("tool.progress")
-    log = tmp_path / "sessions" / "ses_test" / "events.jsonl"
-    lines = log.read_bytes().splitlines(keepends=True)
-    last = max(at for at, line in enumerate(lines) if b'"tool.progress"' in line)
-    log.write_bytes(b"".join(lines[: last + 1]))
-    async with running(tmp_path, [], serve=False) as bench:
-        (result,) = _results(bench)
+    result = await _result_after_crash(tmp_path)
     assert result.startswith("tui-agent exited while this call ran.") and "3 of 7 tests passed" in result
 
 
@@ -169,12 +175,7 @@ async def test_a_crash_leaves_samples_of_a_long_output_and_the_model_is_told(tmp
         await tool.printed.wait()
         bench.submit(Interrupt())
         await bench.until("turn.finished")
-    log = tmp_path / "sessions" / "ses_test" / "events.jsonl"
-    lines = log.read_bytes().splitlines(keepends=True)
-    last = max(at for at, line in enumerate(lines) if b'"tool.progress"' in line)
-    log.write_bytes(b"".join(lines[: last + 1]))
-    async with running(tmp_path, [], serve=False) as bench:
-        (result,) = _results(bench)
+    result = await _result_after_crash(tmp_path)
     head, *rest = result.split("\n")
     assert head.endswith("only the first 64,000 characters and samples of the rest were recorded:")
     assert len(result) < 3_000
