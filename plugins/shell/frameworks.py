@@ -4,6 +4,7 @@ import json
 import re
 import tomllib
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -23,6 +24,7 @@ _PACKAGE_MANAGERS = frozenset({"npm", *_LOCK_FILES.values()})
 RUNNABLE_PROGRAMS = "pytest, unittest, npm test and similar, cargo test, go test"
 OTHER_PROGRAMS_HINT = "Use run_command for all other commands, such as ctest or make check."
 _ONE_TEST_HINT = "To run one test without pytest, give the whole `command`."
+_ONE_FOLDER_HINT = "Give one folder, or the whole `command`."
 _ALL_PACKAGES = "./..."
 _TEST_FILE = re.compile(r"(test_.*|.*_test|tests?)\.py")
 _PYTEST_SIGNS = re.compile(
@@ -80,11 +82,36 @@ def _is_test_script(words: tuple[str, ...]) -> bool:
     return bool(words) and (words[0] in ("test", "t") or words[0].startswith("test:"))
 
 
-async def find_test_command(env: Environment, path: str) -> TestCommand:
+async def find_test_command(env: Environment, paths: Sequence[str]) -> TestCommand:
+    """Return the command for the tests in `paths`. An empty path means all tests of the project.
+
+    Raise `ToolError` if there are no tests, or if one command cannot run them.
+    """
+    commands = [await _find_single_command(env, path) for path in paths]
+    if len(commands) > 1 and not _can_join(commands, paths):
+        raise ToolError(f"One command cannot run the tests in all {len(paths)} paths.", hint=_ONE_FOLDER_HINT)
+    # pytest also runs tests that are written for unittest.
+    first = next((index for index, command in enumerate(commands) if command.framework != "unittest"), 0)
+    command = commands[first]
+    for path in (*paths[:first], *paths[first + 1 :]):
+        command = await add_path(env, command, path.removeprefix(f"{command.cwd}/"))
+    return command
+
+
+def _can_join(commands: Sequence[TestCommand], paths: Sequence[str]) -> bool:
+    """Return True if one command can run the tests in all `paths`, which alone need the `commands`."""
+    frameworks = {command.framework for command in commands}
+    if len({command.cwd for command in commands}) > 1:
+        return False
+    if frameworks == {"unittest"}:  # it takes several files but only one folder
+        return all(path.endswith(".py") for path in paths)
+    return len(frameworks) == 1 or frameworks == _PYTHON_FRAMEWORKS
+
+
+async def _find_single_command(env: Environment, path: str) -> TestCommand:
     """Return the command for the project's tests, or only for the tests in `path`.
 
-    The project is `path` or the nearest parent folder with tests and a project file, such as `pyproject.toml`. Raise
-    `ToolError` if there are no tests.
+    The project is `path` or the nearest parent folder with tests and a project file, such as `pyproject.toml`.
     """
     file, _, test = path.partition("::")
     info = await env.stat(file) if file else None
@@ -136,7 +163,8 @@ async def add_path(env: Environment, command: TestCommand, path: str) -> TestCom
     elif command.framework == "cargo":
         words = _narrow_cargo(command.argv, path)
     elif command.framework == "go":
-        words = (*(word for word in command.argv if word != _ALL_PACKAGES), _go_packages(path))
+        packages = _go_packages(path)
+        words = (*(word for word in command.argv if word not in (_ALL_PACKAGES, packages)), packages)
     if not words:
         raise _no_path_error(command.framework, path)
     return replace(command, argv=words)

@@ -23,6 +23,7 @@ from .frameworks import (
     detect_framework,
     find_test_command,
 )
+from .path_expansion import expand_path
 
 MAX_TIMEOUT, MAX_COMMAND = 3600, 10_000
 MAX_SHOWN_FAILURES, PASSED_LINES = 3, 5
@@ -112,7 +113,7 @@ def _build_result(
     end = describe_end(result)
     ran = result.outcome == "exited"
     summary = counts.format_counts() if counts.is_known and ran else end
-    head = [f"{summary} [{end}]" if summary != end else f"[{end}]", f"$ {_with_folder(command)}"]
+    head = [f"{summary} [{end}]" if summary != end else f"[{end}]", cut_line(f"$ {_with_folder(command)}")]
     head += counts.failed_lines
     shown, stored = _shorten_output(command, result, output, ctx, sum(map(len, head)))
     text = shown + sandbox_note(result)
@@ -176,7 +177,7 @@ async def _settled_command(args: RunTestsArgs, env: api.Environment) -> TestComm
 
 async def _resolve_command(args: RunTestsArgs, env: api.Environment) -> TestCommand:
     if not args.command.strip():
-        return await find_test_command(env, args.path)
+        return await find_test_command(env, await expand_path(env, args.path))
     words, folder = _split_command(args.command)
     framework = detect_framework(words)
     program, _ = _split_folder(args.command)
@@ -184,7 +185,7 @@ async def _resolve_command(args: RunTestsArgs, env: api.Environment) -> TestComm
     if not framework and syntax and detect_framework(tuple(program.partition(syntax)[0].split())):
         raise api.ToolError(
             f"run_tests runs only test programs without shell syntax, and this command has `{syntax}`.",
-            hint="Name the files or their folder." if syntax in "*?[{" else "Use run_command.",
+            hint="Give the files as `path`." if syntax in "*?[{" else "Use run_command.",
         )
     if not framework:
         raise api.ToolError(
@@ -193,8 +194,15 @@ async def _resolve_command(args: RunTestsArgs, env: api.Environment) -> TestComm
         )
     if folder.startswith("/") and PurePosixPath(folder).is_relative_to(env.root):
         folder = str(PurePosixPath(folder).relative_to(env.root)).removeprefix(".")
-    command = TestCommand(words, framework, folder)
-    return await add_path(env, command, args.path.removeprefix(f"{folder}/")) if args.path else command
+    return await _add_paths(env, TestCommand(words, framework, folder), args.path)
+
+
+async def _add_paths(env: api.Environment, command: TestCommand, path: str) -> TestCommand:
+    """Return the command for the tests in `path`, a path with or without wildcards. If it is empty, for all tests."""
+    below = f"{command.cwd}/" if command.cwd else ""
+    for name in await expand_path(env, below + path.removeprefix(below)) if path else ():
+        command = await add_path(env, command, name.removeprefix(below))
+    return command
 
 
 def _split_command(command: str) -> tuple[tuple[str, ...], str]:
