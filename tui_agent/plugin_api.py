@@ -97,6 +97,7 @@ from tui_agent.ports.model import UsageChunk as UsageChunk
 from tui_agent.ports.program import Programs as Programs
 from tui_agent.ports.repomap import MapRequest as MapRequest
 from tui_agent.ports.repomap import RenderedMap as RenderedMap
+from tui_agent.ports.similar_paths import read_or_suggest as read_or_suggest
 from tui_agent.ports.similar_paths import suggest_paths as suggest_paths
 from tui_agent.ports.slash_command import CommandAnswer as CommandAnswer
 from tui_agent.ports.tool import Answer as Answer

@@ -53,37 +53,10 @@ class ReadFile(api.BaseTool):
         if api.is_artifact(args.path):
             rows = await api.read_artifact(args.path, ctx)
             return await asyncio.to_thread(_artifact_result, rows, args, ctx)
-        content = await _read_content(args.path, ctx.env)
+        content = await api.read_or_suggest(args.path, ctx.env)
         if api.image_type(content.data):
             return await _image_result(content, ctx)
         return await asyncio.to_thread(_text_result, content, args, ctx)
-
-
-async def _read_content(path: str, env: api.Environment) -> api.FileContent:
-    try:
-        return await env.read(path)
-    except api.EnvironmentFault as fault:
-        kind = await _path_kind(path, env)
-        if kind == "directory":
-            raise api.ToolError(f"{path} is a folder.", hint="Use list_directory.") from fault
-        if kind == "nothing":
-            raise api.ToolError(f"File not found: {path}.", hint=await _hint_on_missing(path, env)) from fault
-        raise
-
-
-async def _path_kind(path: str, env: api.Environment) -> str:
-    try:
-        info = await env.stat(path)
-    except api.EnvironmentFault:
-        return "unknown"
-    return "nothing" if info is None else info.kind
-
-
-async def _hint_on_missing(path: str, env: api.Environment) -> str:
-    if hint := await api.suggest_paths(path, env, "file"):
-        return hint
-    folder = await _path_kind(str(PurePosixPath(path).parent), env)
-    return "" if folder == "directory" else "Its folder does not exist either; use list_directory or glob."
 
 
 async def _image_result(content: api.FileContent, ctx: api.ToolContext) -> api.ToolResult:

@@ -118,7 +118,7 @@ class LanguageServerTool(api.BaseTool):
         """Write the files of a rename, or ask the server."""
         if args.action == "rename":
             return await _write_edits(args, ctx)
-        content = await ctx.env.read(args.path)
+        content = await api.read_or_suggest(args.path, ctx.env)
         if args.action == "diagnostics":
             items = await self._ask(args, ctx, lambda server: server.diagnose(content))
             return describe_diagnostics(content.path, items)
@@ -193,7 +193,7 @@ class LanguageServerTool(api.BaseTool):
     ) -> tuple[FileEdit, ...]:
         if not args.new_name:
             raise api.ToolError("new_name is empty.")
-        content = await env.read(args.path)
+        content = await api.read_or_suggest(args.path, env)
         position = find_position(content.text, args.symbol, args.line)
         try:
             await self._send_changes(env)

@@ -47,7 +47,7 @@ class EditNotebook(api.BaseTool):
         self, args: EditNotebookArgs, env: api.Environment, state: api.SessionStateView
     ) -> None:
         """Raise `ToolError` if the session has not read the notebook's current content."""
-        api.require_current_read(await env.read(args.path), state, reader="read_notebook")
+        api.require_current_read(await api.read_or_suggest(args.path, env), state, reader="read_notebook")
 
     async def preview(self, args: EditNotebookArgs, env: api.Environment) -> api.Preview:
         """Return the change of the cell's source."""
@@ -71,7 +71,7 @@ class EditNotebook(api.BaseTool):
 
 
 async def _compute(args: EditNotebookArgs, env: api.Environment) -> _Change:
-    return await asyncio.to_thread(_change, args, await env.read(args.path))
+    return await asyncio.to_thread(_change, args, await api.read_or_suggest(args.path, env))
 
 
 def _change(args: EditNotebookArgs, content: api.FileContent) -> _Change:

@@ -40,7 +40,7 @@ class ReadNotebook(api.BaseTool):
 
     async def run(self, args: ReadNotebookArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Return the cells from `first` on, as many as fit, or one cell with its images."""
-        content = await ctx.env.read(args.path)
+        content = await api.read_or_suggest(args.path, ctx.env)
         return await asyncio.to_thread(_show, content, args, ctx)
 
 

@@ -80,7 +80,7 @@ class RunCell(api.BaseTool):
             raise api.ToolError("Give either code, or path and cell.")
         if not args.cell:
             return ReadyCell(**args.model_dump())
-        content = await env.read(args.path)
+        content = await api.read_or_suggest(args.path, env)
         notebook = await asyncio.to_thread(Notebook, content)
         cell = notebook.find(args.cell)
         if cell.kind != "code" or notebook.language != "python":

@@ -1,4 +1,4 @@
-"""Suggestion of existing paths for a path that does not exist.
+"""Suggestion of existing paths for a path that does not exist, also when a file is read.
 
 Invariant: the search ends after `SEARCH_S` seconds, with the paths that it has found until then.
 """
@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import Final, Literal
 
-from tui_agent.errors import EnvironmentFault
-from tui_agent.ports.environment import Environment
+from tui_agent.errors import EnvironmentFault, ToolError
+from tui_agent.ports.environment import Environment, FileContent
 from tui_agent.protocol.unicode_text import escape_unprintable
 
 SEARCH_S: Final = 1.0
@@ -32,6 +32,38 @@ async def suggest_paths(path: str, env: Environment, kind: Literal["file", "fold
     paths = await _find_same_name(PurePosixPath(path).parts, env, kind)
     paths = paths or await _find_similar(path, env, kind)
     return f"Did you mean {', '.join(map(escape_unprintable, paths))}?" if paths else ""
+
+
+async def read_or_suggest(path: str, env: Environment) -> FileContent:
+    """Return the content of a file that the model named.
+
+    Raise `ToolError` if it is a folder, or if it does not exist; the error then names similar paths. Raise
+    `EnvironmentFault` if the file cannot be read.
+    """
+    try:
+        return await env.read(path)
+    except EnvironmentFault as fault:
+        kind = await _path_kind(path, env)
+        if kind == "directory":
+            raise ToolError(f"{path} is a folder.", hint="Use list_directory.") from fault
+        if kind == "nothing":
+            raise ToolError(f"File not found: {path}.", hint=await _hint_on_missing(path, env)) from fault
+        raise
+
+
+async def _path_kind(path: str, env: Environment) -> str:
+    try:
+        info = await env.stat(path)
+    except EnvironmentFault:
+        return "unknown"
+    return "nothing" if info is None else info.kind
+
+
+async def _hint_on_missing(path: str, env: Environment) -> str:
+    if hint := await suggest_paths(path, env, "file"):
+        return hint
+    folder = await _path_kind(str(PurePosixPath(path).parent), env)
+    return "" if folder == "directory" else "Its folder does not exist either; use list_directory or glob."
 
 
 async def _find_same_name(missing: tuple[str, ...], env: Environment, kind: str) -> list[str]:

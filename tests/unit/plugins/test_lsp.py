@@ -190,6 +190,14 @@ async def test_a_file_without_a_server_is_named(tmp_path: Path) -> None:
             await ask.settle("definition", "a.xyz", symbol="x")
 
 
+async def test_a_missing_file_is_answered_with_a_similar_path(tmp_path: Path) -> None:
+    async with running_server(tmp_path) as ask:
+        await ask("diagnostics", "b.py")  # a rename needs a running server
+        for action in ("definition", "diagnostics", "rename"):
+            with pytest.raises(ToolError, match=r"File not found: src/b\.py\. Did you mean b\.py\?"):
+                await ask(action, "src/b.py", symbol="größe", new_name="size")
+
+
 @pytest.mark.slow
 @only_where(PYRIGHT.exists(), "npm's pyright is not installed")
 async def test_pyright_finds_and_renames_across_files(tmp_path: Path) -> None:

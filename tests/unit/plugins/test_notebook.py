@@ -164,6 +164,23 @@ async def running_kernels(folder: Path) -> AsyncIterator[Any]:
         assert await bench.inner.aclose() == 0
 
 
+async def test_a_missing_notebook_is_answered_with_a_similar_path(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, tools_of("notebook"))
+    bench.write("analysis/sales.ipynb", STYLES["jupyter"])
+    calls = {
+        "read_notebook": {},
+        "edit_notebook": {"action": "delete", "cell": "0"},
+        "run_cell": {"cell": "1"},
+    }
+    for tool, arguments in calls.items():
+        given = bench.tools[tool].spec.args(path="sales.ipynb", **arguments)
+        with pytest.raises(ToolError) as raised:
+            if tool == "run_cell":
+                await bench.tools[tool].settle_arguments(given, bench.env)
+            await bench.tools[tool].run(given, bench.context())
+        assert str(raised.value) == "File not found: sales.ipynb. Did you mean analysis/sales.ipynb?", tool
+
+
 @pytest.mark.slow
 async def test_a_variable_survives_and_a_kernel_that_dies_is_named(tmp_path: Path) -> None:
     async with running_kernels(tmp_path) as run:
