@@ -49,6 +49,7 @@ from tui_agent.folds.text.plain_text import number_lines as number_lines
 from tui_agent.folds.text.plain_text import strip_control_sequences as strip_control_sequences
 from tui_agent.folds.text.redaction_placeholders import find_new_placeholder as find_new_placeholder
 from tui_agent.folds.text.word_forms import strip_accents as strip_accents
+from tui_agent.json_text import parse_json as parse_json
 from tui_agent.plugin_artifacts import is_artifact as is_artifact
 from tui_agent.plugin_artifacts import read_artifact as read_artifact
 from tui_agent.plugin_functions import FunctionTool as FunctionTool

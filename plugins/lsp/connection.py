@@ -166,8 +166,8 @@ class Connection:
 
     def _receive(self, body: bytes) -> None:
         try:
-            message = json.loads(body)
-        except (ValueError, RecursionError):
+            message = api.parse_json(body)
+        except ValueError:
             message = None
         if not isinstance(message, dict):
             self.give_up("it sent a message that is not valid JSON")

@@ -59,8 +59,8 @@ class Notebook:
         self.path = content.path
         try:
             self._text = content.data.decode("utf-8")
-            value = json.loads(self._text)
-        except (ValueError, RecursionError) as error:
+            value = api.parse_json(self._text)
+        except ValueError as error:
             raise api.ToolError(f"{self.path} is not valid JSON: {error}.") from error
         if (
             not isinstance(value, dict)

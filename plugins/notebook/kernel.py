@@ -132,7 +132,7 @@ class Kernel:
 
     def _receive(self, line: bytes) -> None:
         try:
-            message = json.loads(line)
+            message = api.parse_json(line)
         except ValueError:
             return  # a cell's program can write to the same pipe
         run = self._run

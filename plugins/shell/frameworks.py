@@ -1,6 +1,5 @@
 """Detection of a command's or a project's test framework."""
 
-import json
 import re
 import tomllib
 from collections import deque
@@ -8,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from tui_agent.plugin_api import Environment, EnvironmentFault, FileInfo, ToolError, suggest_paths
+from tui_agent.plugin_api import Environment, EnvironmentFault, FileInfo, ToolError, parse_json, suggest_paths
 
 from .command_words import plain_words
 
@@ -395,8 +394,8 @@ async def _sets_file_names(env: Environment, names: dict[str, FileInfo]) -> bool
 
 async def _read_scripts(env: Environment, path: str) -> dict[str, str]:
     try:
-        manifest = json.loads(await _read_bytes(env, path))
-    except (ValueError, RecursionError):
+        manifest = parse_json(await _read_bytes(env, path))
+    except ValueError:
         return {}
     scripts = manifest.get("scripts") if isinstance(manifest, dict) else None
     items = scripts.items() if isinstance(scripts, dict) else ()

@@ -3,13 +3,12 @@
 Invariant: an answer that cannot be parsed becomes the summary, with low confidence.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from tui_agent.plugin_api import JsonMap, format_count
+from tui_agent.plugin_api import JsonMap, format_count, parse_json
 
 Confidence: TypeAlias = Literal["high", "medium", "low"]
 
@@ -118,8 +117,8 @@ def _find_objects(text: str) -> Iterator[dict[str, object]]:
     pieces = [*reversed(_FENCED.findall(text)), text, text[first : last + 1] if 0 <= first < last else ""]
     for piece in pieces:
         try:
-            value = json.loads(piece)
-        except (ValueError, RecursionError):
+            value = parse_json(piece)
+        except ValueError:
             continue
         if isinstance(value, dict):
             yield value

@@ -15,6 +15,7 @@ import anyio
 
 from tui_agent.acp.editor_agent import EditorAgent
 from tui_agent.config.options import SessionOptions
+from tui_agent.json_text import parse_json
 from tui_agent.session.remote import RemoteSession
 from tui_agent.session.stdio import claim_stdio, open_streams
 
@@ -44,8 +45,8 @@ class JsonLines:
             except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
                 return None
             try:
-                message = json.loads(line)
-            except (ValueError, RecursionError):
+                message = parse_json(line)
+            except ValueError:
                 message = None
             if isinstance(message, dict):
                 return message

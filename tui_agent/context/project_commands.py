@@ -3,13 +3,13 @@
 Invariant: a file that cannot be parsed is ignored.
 """
 
-import json
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, Literal, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.json_text import parse_json
 
 Kind: TypeAlias = Literal["install", "build", "test", "lint", "check", "format", "run"]
 KINDS: Final[tuple[Kind, ...]] = ("install", "build", "test", "lint", "check", "format", "run")
@@ -182,8 +182,8 @@ def _node(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[ProjectC
 
 def _json_scripts(text: str) -> Mapping[str, object] | None:
     try:
-        tree = json.loads(text)
-    except (ValueError, RecursionError):
+        tree = parse_json(text)
+    except ValueError:
         return None
     scripts = tree.get("scripts") if isinstance(tree, dict) else None
     return scripts if isinstance(scripts, dict) else {}

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 
+from tui_agent.json_text import parse_json
 from tui_agent.models.retry_waits import MAX_WAIT_S, retry_after
 from tui_agent.ports.model import ModelFault
 from tui_agent.protocol.events.model import FaultKind
@@ -195,15 +196,18 @@ def is_unknown_model(fault: ModelFault) -> bool:
 def error_message(body: str) -> str:
     """Return the message of an error body: `error.message`, `message`, `detail`, or the text itself."""
     try:
-        value = json.loads(body)
+        value = parse_json(body)
     except ValueError:
         return re.sub(r"<[^>]*>|\s+", " ", body[:2_000]).strip()
-    while isinstance(value, list) and value:
-        value = value[0]
-    for name in ("error", "message", "detail", "msg"):
-        if isinstance(value, dict) and value.get(name):
-            # Gateways put the provider's error into their own, often as JSON in a string.
-            return error_message(json.dumps(value[name]))
+    # Gateways put the provider's error into their own.
+    while value and isinstance(value, list | dict):
+        if isinstance(value, list):
+            value = value[0]
+            continue
+        name = next((name for name in ("error", "message", "detail", "msg") if value.get(name)), None)
+        if name is None:
+            break
+        value = value[name]
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -19,6 +19,7 @@ from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError, to_json
 
 from tui_agent.config.settings.providers import find_by_host
+from tui_agent.json_text import parse_json
 from tui_agent.models import faults
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.ports.clock import Clock
@@ -120,7 +121,7 @@ def json_object(data: bytes) -> dict[str, Any]:
 
     Raise `ValueError` if the JSON is invalid or not an object.
     """
-    value = {} if data == b"[DONE]" else json.loads(data)
+    value = {} if data == b"[DONE]" else parse_json(data)
     if not isinstance(value, dict):
         raise ValueError("JSON that is not an object")
     return value
@@ -215,7 +216,7 @@ class HttpClient:
                 for data in parser.feed(piece) if piece else parser.close():
                     for chunk in dialect.parse_event(data):
                         yield chunk
-            except (*_PARSE_ERRORS, RecursionError) as error:
+            except _PARSE_ERRORS as error:
                 if piece:  # otherwise the body ended inside an event: that is a cut stream, not a fault
                     yield _format_fault(data, error)
                 return
@@ -235,7 +236,7 @@ class HttpClient:
         try:
             for chunk in dialect.parse_body(body):
                 yield chunk
-        except (*_PARSE_ERRORS, RecursionError) as error:
+        except _PARSE_ERRORS as error:
             yield _format_fault(body, error)
 
     async def _error_response(self, response: httpx.Response) -> ModelFault:
@@ -276,7 +277,7 @@ class HttpClient:
                 async with self._client().stream("GET", self._endpoint.url("models")) as response:
                     body = await self._read_body(response, LIST_BODY_LIMIT) or b""
             return [str(model["id"]) for model in json_object(body)["data"]]
-        except (httpx.HTTPError, httpx.StreamError, TimeoutError, *_PARSE_ERRORS, RecursionError):
+        except (httpx.HTTPError, httpx.StreamError, TimeoutError, *_PARSE_ERRORS):
             return []
 
     async def _read_body(self, response: httpx.Response, limit: int) -> bytes | None:
@@ -327,7 +328,7 @@ class HttpClient:
 
 def _format_fault(data: bytes, error: Exception) -> ModelFault:
     original = data[: faults.ORIGINAL_LIMIT].decode("utf-8", "replace")
-    problem = "invalid JSON" if isinstance(error, ValueError | RecursionError) else "unexpected JSON"
+    problem = "invalid JSON" if isinstance(error, ValueError) else "unexpected JSON"
     return faults.fault("malformed", f"The provider sent {problem}: {error}", original=original)
 
 

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 
 from pydantic import JsonValue
 
+from tui_agent.json_text import parse_json
 from tui_agent.protocol.base import JsonMap
 
 _DECODER = json.JSONDecoder()
@@ -102,8 +103,8 @@ def arguments(raw: str) -> JsonMap | None:
         if not text.startswith('"'):
             return None if text.startswith("[") else first_object(text)
         try:
-            text = json.loads(text)
-        except (ValueError, RecursionError):
+            text = parse_json(text)
+        except ValueError:
             return None
         text = text.strip()
     return None

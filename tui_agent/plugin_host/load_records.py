@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tui_agent.errors import PluginError
+from tui_agent.json_text import parse_json
 from tui_agent.plugin_host.discover import FoundPlugin
 from tui_agent.units import format_time_limit
 
@@ -109,7 +110,7 @@ class LoadRecords:
         if self._folder is None:
             return None
         try:
-            record = json.loads((self._folder / name).read_bytes())
+            record = parse_json((self._folder / name).read_bytes())
             return record if {"pid", "files", "left_out"} <= record.keys() else None
         except (OSError, ValueError, AttributeError):  # no record, or one that is incomplete
             return None

@@ -16,6 +16,7 @@ import anyio
 from aiohttp import WSMsgType, web
 
 from tui_agent.config.options import SessionOptions
+from tui_agent.json_text import parse_json
 
 PAGE_COMMAND: Final = (sys.executable, "-P", "-m", "tui_agent.serve.page_app")
 """Start of the command that draws a page; the arguments follow."""
@@ -77,7 +78,7 @@ class PageConnection:
                 with anyio.fail_after(self._stall_s):
                     if head[:1] == b"D":
                         await self._socket.send_bytes(payload)
-                    elif head[:1] == b"M" and not await self._take_meta(json.loads(payload)):
+                    elif head[:1] == b"M" and not await self._take_meta(parse_json(payload)):
                         break
         scope.cancel()
 
@@ -118,8 +119,8 @@ def clamp_cells(cells: int) -> int:
 
 def _parse(text: str) -> list[Any]:
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = parse_json(text)
+    except ValueError:
         return []
     return value if isinstance(value, list) else []
 

@@ -34,6 +34,7 @@ from tui_agent.errors import (
     TuiAgentError,
 )
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.json_text import parse_json
 from tui_agent.ports.session import LockedNote, OpenedNote, StorageFaultNote
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
@@ -105,7 +106,7 @@ def request_line(request: Request) -> bytes:
 def read_request(line: bytes) -> Request | None:
     """Return the command or request in a line, or None."""
     try:
-        data = json.loads(line)
+        data = parse_json(line)
         if "complete" in data:
             return CompletionRequest(**data["complete"])
         return _COMMAND.validate_python(data["command"])
@@ -134,7 +135,7 @@ def read_line(line: bytes) -> FromEngine | None:
     if line.startswith(b'{"v":'):  # the first field of an event; a note has its class name there
         return _read_record(line)
     try:
-        data = json.loads(line)
+        data = parse_json(line)
         ((name, fields),) = data.items()
         return _NOTES[name](**fields)
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -147,7 +148,7 @@ def _read_record(line: bytes) -> Envelope | UnknownEvent | None:
     except ValidationError:
         pass
     try:
-        raw = json.loads(line)
+        raw = parse_json(line)
         return UnknownEvent(
             seq=raw["seq"],
             time=raw["time"],

@@ -15,6 +15,7 @@ from tui_agent.config.settings.validation_errors import validate
 from tui_agent.config.small_files import read_regular
 from tui_agent.errors import ConfigError, os_errors_as
 from tui_agent.evals.runs.run_folder import describe_fault, write_file
+from tui_agent.json_text import parse_json
 from tui_agent.protocol.base import FrozenModel, text_preview
 from tui_agent.protocol.events.simulation import SimulationMessage
 from tui_agent.simulation.task_tree import TaskNode
@@ -129,8 +130,8 @@ def read_history(path: Path) -> list[SimulationMessage]:
     if len(data) > MAX_HISTORY_BYTES:
         raise ConfigError(f"{path} is larger than {format_bytes(MAX_HISTORY_BYTES)}.")
     try:
-        rows = json.loads(data)
-    except (ValueError, RecursionError) as error:
+        rows = parse_json(data)
+    except ValueError as error:
         raise ConfigError(f"{path} is not valid JSON: {error}.") from error
     if not isinstance(rows, list):
         raise ConfigError(f"{path} is not a list of messages.")

@@ -3,12 +3,12 @@
 Invariant: the simulated user's thoughts come only from the task tree, and code on the screen reaches the user unchanged.
 """
 
-import json
 from collections.abc import Callable
 from typing import Literal, TypeVar
 
 from tui_agent.errors import ConfigError, ModelError
 from tui_agent.folds.simulation_fold import SimulationHistory
+from tui_agent.json_text import parse_json
 from tui_agent.protocol.messages import Message
 from tui_agent.simulation.mode_settings import OrchestratorSettings, render
 from tui_agent.simulation.model_caller import ModelCaller, user_text
@@ -65,7 +65,7 @@ class ModelOrchestrator(TreeOrchestrator):
 
     def _parse_nodes(self, text: str) -> list[TaskNode]:
         try:
-            ids = json.loads(text)
+            ids = parse_json(text)
         except ValueError as error:
             raise FormatError(f"The <nodes> are not valid JSON: {error}.") from error
         if not isinstance(ids, list) or not ids or not all(isinstance(name, str) for name in ids):

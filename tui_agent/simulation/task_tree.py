@@ -3,7 +3,6 @@
 Invariant: a tree has one root, ids are unique, and every node can be reached from the root.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -13,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tui_agent.config.settings.validation_errors import validate
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
+from tui_agent.json_text import parse_json
 from tui_agent.simulation.mode_settings import FORMAT_HINT
 
 MAX_NODES = 500
@@ -77,8 +77,8 @@ def read_task_tree(path: Path) -> TaskNode:
     if text is None:
         raise ConfigError(f"{path} was not found.", hint=FORMAT_HINT)
     try:
-        tree = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        tree = parse_json(text)
+    except ValueError as error:
         raise ConfigError(f"{path} is not valid JSON: {error}.", hint=FORMAT_HINT) from error
     return parse_task_tree(tree, str(path))
 

@@ -5,7 +5,6 @@ Invariant: a call never blocks the event loop or touches the terminal.
 
 import asyncio
 import contextlib
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -14,6 +13,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from tui_agent.config.options import SessionOptions
+from tui_agent.json_text import parse_json
 from tui_agent.units import format_time_limit
 
 PATIENCE_S: Final = 30.0
@@ -82,7 +82,7 @@ def json_rows(text: str) -> list[JsonRow]:
     rows: list[JsonRow] = []
     for line in text.splitlines():
         try:
-            value = json.loads(line)
+            value = parse_json(line)
         except ValueError:
             continue
         if isinstance(value, dict):

@@ -84,6 +84,11 @@ def test_words_decide_where_a_status_is_shared(status: int, body: str, kind: str
     assert faults.from_status(status, body, {}, now=0).kind == kind
 
 
+@pytest.mark.parametrize("body", ["[" * 100_000, '{"error":' * 900 + '"busy"' + "}" * 900])
+def test_an_error_nested_too_deeply_is_a_fault_too(body: str) -> None:
+    assert faults.from_status(503, body, {}, now=0).kind == "overloaded"
+
+
 def test_the_providers_words_are_kept_and_the_message_is_short() -> None:
     body = '{"error":{"message":"' + "x" * 9_000 + '"}}'
     found = faults.from_status(400, body, {}, now=0)

@@ -218,7 +218,8 @@ async def test_a_model_plays_perception_memory_and_progress(tmp_path: Path) -> N
         "reads a text": [{"text": "no tag"}, {"text": "<perception>… written …</perception>"}],
         "Update the person": [{"text": f"<memory>remembered {number}</memory>"} for number in range(3)],
         "come to the person's mind": [
-            {"text": f"<nodes>{ids}</nodes>"} for ids in ('["3"]', '[{"id": "1"}]', '["1"]', '["1", "2"]')
+            {"text": f"<nodes>{ids}</nodes>"}
+            for ids in ('["3"]', '[{"id": "1"}]', '["1"]', "[" * 100_000, '["1", "2"]')
         ],
     }
     user = [

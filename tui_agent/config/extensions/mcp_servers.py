@@ -3,7 +3,6 @@
 Invariant: a project's server needs trust, and never replaces a user's server.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -13,6 +12,7 @@ from pydantic import ValidationError
 from tui_agent.config.settings.settings import Config, McpServerTable
 from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.json_text import parse_json
 
 PROJECT_FILE = ".mcp.json"
 MAX_SERVERS = 100
@@ -45,7 +45,7 @@ def load_mcp_servers(
     """
     mine = [McpServer(name, config.origin(f"mcp.{name}"), table) for name, table in config.mcp.items()]
     known = {server.name: server for server in mine}
-    clients = (_read_entry(name, "the editor", json.loads(settings)) for name, settings in of_client)
+    clients = (_read_entry(name, "the editor", parse_json(settings)) for name, settings in of_client)
     for server in (*clients, *_project_servers(config)):
         known.setdefault(server.name, server)
     return tuple(_check_server(server, variables) for server in list(known.values())[:MAX_SERVERS])
@@ -58,11 +58,11 @@ def _project_servers(config: Config) -> Iterator[McpServer]:
     source = str(project.folder / PROJECT_FILE)
     try:
         text = project.read_text(PROJECT_FILE)
-        tree = None if text is None else json.loads(text)
+        tree = None if text is None else parse_json(text)
     except ConfigError as error:
         yield McpServer(PROJECT_FILE, source, fault=error.message)
         return
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         yield McpServer(PROJECT_FILE, source, fault=f"it is not valid JSON: {error}")
         return
     servers = tree.get("mcpServers", {}) if isinstance(tree, dict) else None

@@ -3,7 +3,6 @@
 Invariant: only the given bytes are read.
 """
 
-import json
 import tomllib
 from collections.abc import Iterable, Mapping
 
@@ -12,6 +11,7 @@ from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.config.project.neighbour_layouts import PROJECT_SETTINGS
 from tui_agent.config.project.project_files import ProjectFile, ProjectFiles
 from tui_agent.errors import ConfigError
+from tui_agent.json_text import parse_json
 from tui_agent.protocol.unicode_text import format_count
 
 MAX_LISTED = 3
@@ -131,19 +131,19 @@ def _describe_rules(content: bytes) -> str:
 
 def _describe_hooks(content: bytes) -> str:
     try:
-        groups = [group for listed in json.loads(content)["hooks"].values() for group in listed]
+        groups = [group for listed in parse_json(content)["hooks"].values() for group in listed]
         commands = [str(hook["command"])[:MAX_VALUE_CHARS] for group in groups for hook in group["hooks"]]
-    except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
+    except (ValueError, AttributeError, KeyError, TypeError):
         return "runs commands before or after tool calls and turns"
     return f"runs {_join_names(commands)}" if commands else "runs no command"
 
 
 def _describe_servers(content: bytes) -> str:
     try:
-        servers = json.loads(content)
+        servers = parse_json(content)
         table = servers.get("mcpServers", servers.get("servers", servers))
         programs = [str(server.get("command") or server.get("url") or name) for name, server in table.items()]
-    except (ValueError, AttributeError, RecursionError):
+    except (ValueError, AttributeError):
         return "starts programs that provide tools"
     return f"starts or connects to {_join_names(programs)}" if programs else "starts no program"
 

@@ -19,6 +19,7 @@ from tui_agent.config.project.project_files import ProjectFiles, content_key, re
 from tui_agent.config.small_files import write_private
 from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.json_text import parse_json
 
 Decision: TypeAlias = Literal["trusted", "without"]
 TrustState: TypeAlias = Literal["nothing", "trusted", "without", "open"]
@@ -107,7 +108,7 @@ def is_decision_current(folder: Path, paths: Paths) -> bool:
 def load_decisions(paths: Paths) -> dict[str, TrustDecision]:
     """Return a mapping from a folder's real path to the user's trust decision, for all decisions."""
     try:
-        listed = json.loads(paths.trust.read_text(encoding="utf-8"))["folders"]
+        listed = parse_json(paths.trust.read_text(encoding="utf-8"))["folders"]
         return {str(folder): _parse_decision(entry) for folder, entry in listed.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}  # a damaged list trusts nothing

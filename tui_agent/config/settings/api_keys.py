@@ -12,6 +12,7 @@ from types import ModuleType
 from tui_agent.config.settings.mcp_logins import collect_login_secrets
 from tui_agent.config.small_files import read_small, write_private
 from tui_agent.errors import ConfigError
+from tui_agent.json_text import parse_json
 from tui_agent.protocol.secret_names import is_secret_variable
 
 SERVICE = "tui-agent"
@@ -127,7 +128,7 @@ def load_keys(path: Path) -> dict[str, str]:
     if path.stat().st_mode & 0o077:
         raise ConfigError(f"Other users can read {path}.", hint=f"Run: chmod 600 {path}")
     try:
-        return {str(name): str(value) for name, value in json.loads(text).items()}
+        return {str(name): str(value) for name, value in parse_json(text).items()}
     except (ValueError, AttributeError) as error:
         raise ConfigError(
             f"{path} is not a JSON table of keys: {error}.", hint="Delete the file, and enter the keys again."

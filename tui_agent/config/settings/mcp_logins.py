@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from tui_agent.config.small_files import read_small, write_private
 from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.json_text import parse_json
 
 Login: TypeAlias = dict[str, Any]
 """A login as JSON."""
@@ -93,7 +94,7 @@ def collect_login_secrets(folder: Path) -> dict[str, str]:
 def _load(path: Path) -> Login:
     text = read_small(path)
     try:
-        login = json.loads(text) if text else {}
+        login = parse_json(text) if text else {}
     except ValueError:
         login = None
     if not isinstance(login, dict):

@@ -5,7 +5,6 @@ The program's output is recorded as parts of the session.
 Invariant: each part is recorded when the program prints it, and each result is followed by a checkpoint.
 """
 
-import json
 import math
 from collections.abc import AsyncIterator, Callable, Iterator
 
@@ -29,6 +28,7 @@ from tui_agent.engine.components import EngineParts
 from tui_agent.engine.limits import is_budget_exhausted, reached_limit
 from tui_agent.errors import EnvironmentFault, ModelError, StoreError
 from tui_agent.folds.session.state_view import SessionStateView
+from tui_agent.json_text import parse_json
 from tui_agent.ports.agent import Action, AskModel, CallTools, Finish
 from tui_agent.ports.environment import ExecResult, ExecSpec
 from tui_agent.protocol.base import JsonMap
@@ -174,7 +174,7 @@ class ProgramAgent:
     def _read(self, line: bytes) -> Iterator[ProgramEvent]:
         """Yield the events in a line of the output."""
         try:
-            data: JsonMap = json.loads(line)
+            data: JsonMap = parse_json(line)
             yield from self._program.read(data)
         except (ValueError, LookupError, TypeError, AttributeError):
             return  # a warning, or the output of a newer version: the other lines are still useful

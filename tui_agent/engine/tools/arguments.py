@@ -14,6 +14,7 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import from_json, to_json
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.json_text import parse_json
 from tui_agent.ports.tool import JsonArguments
 from tui_agent.protocol.base import JsonMap
 
@@ -81,7 +82,7 @@ def coerce_value(value: JsonValue, schema: JsonValue) -> JsonValue:
         return value
     text = value.strip()
     if types & {"array", "object"} and text[:1] in ("[", "{"):
-        parsed = _parse_json(text)
+        parsed = _parse_or_none(text)
         if isinstance(parsed, list if text[0] == "[" else dict):
             return parsed
     if "boolean" in types and text.lower() in ("true", "false"):
@@ -89,7 +90,7 @@ def coerce_value(value: JsonValue, schema: JsonValue) -> JsonValue:
     if "integer" in types and text.removeprefix("-").isascii() and text.removeprefix("-").isdigit():
         return int(text) if len(text) <= 18 else value  # 18 digits always fit in 64 bits
     if "number" in types:
-        number = _parse_json(text)
+        number = _parse_or_none(text)
         if isinstance(number, int | float) and not isinstance(number, bool):
             return number
     if "null" in types and text in ("", "null"):
@@ -97,10 +98,10 @@ def coerce_value(value: JsonValue, schema: JsonValue) -> JsonValue:
     return value
 
 
-def _parse_json(text: str) -> JsonValue:
+def _parse_or_none(text: str) -> JsonValue:
     try:
-        value: JsonValue = json.loads(text)
-    except (ValueError, RecursionError):
+        value: JsonValue = parse_json(text)
+    except ValueError:
         return None
     return value
 

@@ -5,7 +5,6 @@ Parallel-safe calls that follow each other run at the same time. After a failed 
 Invariant: every `tool.called` gets a `tool.finished`, at the latest when the turn ends.
 """
 
-import json
 from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
@@ -28,6 +27,7 @@ from tui_agent.engine.tools.tool_runner import CallRunner, summarise_fault
 from tui_agent.errors import EnvironmentFault, StoreError, ToolCrash, ToolError, ToolUnavailable
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.state_view import HOOKS_REASON
+from tui_agent.json_text import parse_json
 from tui_agent.models.normalisation import tool_name
 from tui_agent.protocol.base import AgentId, text_preview
 from tui_agent.protocol.display import DisplayBlock, TextBlock
@@ -248,8 +248,8 @@ class ToolPhase:
 
 def _malformed_message(raw: str) -> str:
     try:
-        is_complete = isinstance(json.loads(raw), dict)
-    except (ValueError, RecursionError):
+        is_complete = isinstance(parse_json(raw), dict)
+    except ValueError:
         is_complete = False
     if is_complete:
         return "Your answer reached its length limit at this call, so the call may be incomplete and was not run. Send it again alone."

@@ -4,7 +4,6 @@ Invariant: the error for a broken case names its file, the field and the reason.
 """
 
 import hashlib
-import json
 import os
 import shlex
 import tomllib
@@ -17,6 +16,7 @@ from pydantic import AfterValidator, Field, model_validator
 from tui_agent.config.settings.validation_errors import Place, validate
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
+from tui_agent.json_text import parse_json
 from tui_agent.models.script_format import ScriptedAnswer
 from tui_agent.protocol.base import FrozenModel
 from tui_agent.protocol.settings import Budgets, PolicyName
@@ -257,7 +257,7 @@ def read_tree(path: Path) -> Any:
     if text is None:
         raise ConfigError(f"{path} was not found.", hint="List the suites with: tui-agent eval list")
     try:
-        return json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        return parse_json(text) if path.suffix == ".json" else tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         kind = "JSON" if path.suffix == ".json" else "TOML"
         raise ConfigError(f"{path} is not valid {kind}: {error}.", hint=FORMAT_HINT) from error

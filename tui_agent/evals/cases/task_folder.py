@@ -12,7 +12,6 @@ have `environment` (the fixture), and tests in `tests` or `environment/tests`.
 Invariant: only the folder's own `task.py` and `params.py` are run, and no file outside the folder is read.
 """
 
-import json
 import os
 import re
 import shlex
@@ -25,6 +24,7 @@ from tui_agent.errors import ConfigError
 from tui_agent.evals.cases.case import Case, HarborTask, parse_case, read_tree
 from tui_agent.evals.environments.environment_file import LOAD_TIMEOUT_S, run_python_file
 from tui_agent.evals.environments.timed_call import call_with_limit
+from tui_agent.json_text import parse_json
 
 PROMPT_FILES = ("prompt.md", "en.md")
 HARBOR_FILES = ("task.toml", "instruction.md")
@@ -233,7 +233,7 @@ def _copy_words(rest: str, file: Path) -> list[str]:
     """Split a COPY instruction into words. The words can also be a JSON list: `["SOURCE", "TARGET"]`."""
     try:
         return (
-            [str(word) for word in json.loads(rest)] if rest.lstrip().startswith("[") else shlex.split(rest)
+            [str(word) for word in parse_json(rest)] if rest.lstrip().startswith("[") else shlex.split(rest)
         )
     except ValueError as error:
         raise ConfigError(f"{file}, at COPY {rest}: {error}.") from error

@@ -3,7 +3,6 @@
 Invariant: a command that reaches its time limit is stopped with all its processes.
 """
 
-import json
 import math
 import os
 import re
@@ -17,6 +16,7 @@ from tui_agent.config.small_files import read_regular
 from tui_agent.errors import ConfigError
 from tui_agent.evals.cases.case import Case
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.json_text import parse_json
 from tui_agent.ports.environment import Environment, ExecResult, ExecSpec
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.events.eval import TestFinished, VerifierFinished
@@ -177,8 +177,8 @@ def read_reward(folder: Path) -> tuple[float, str]:
     if fault:
         return 0.0, fault
     try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
+        values = parse_json(text)
+    except ValueError:
         return 0.0, "wrote a reward.json that is not valid JSON"
     numbers = list(values.values()) if isinstance(values, dict) else [values]
     if not numbers or any(isinstance(value, bool) or check_reward(value) for value in numbers):

@@ -3,7 +3,6 @@
 Invariant: the workspace is only read.
 """
 
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from anyio import to_thread
 
 from tui_agent.errors import EnvironmentFault
 from tui_agent.evals.environments.environment_tests import EnvironmentReport, TestResult
+from tui_agent.json_text import parse_json
 from tui_agent.protocol.unicode_text import clip_line
 from tui_agent.units import format_bytes
 from tui_agent.workspace.local.transfers import write_archive
@@ -93,7 +93,7 @@ async def _send(client: "httpx.AsyncClient", method: str, path: str, data: bytes
             hint="Give the address that tui-agent deploy printed.",
         ) from error
     try:
-        values = json.loads(body)
+        values = parse_json(body)
     except ValueError:
         values = None
     if answer.is_success and isinstance(values, dict):

@@ -4,12 +4,12 @@ Invariant: this module connects only to loopback addresses, to each server once,
 """
 
 import asyncio
-import json
 from collections.abc import Collection, Mapping, Sequence
 
 from tui_agent.config.settings.providers import BUILT_IN_PROFILES, PROVIDERS, Provider, profile_key
 from tui_agent.config.settings.settings import ModelProfile
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.json_text import parse_json
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.start import WAYS_TO_START, StartChoice
 
@@ -66,7 +66,7 @@ def _parse_server(name: str, port: int, response: bytes) -> Server | None:
     # The JSON object begins at the first brace. Headers and chunk sizes around it are skipped.
     start, end = response.find(b"{"), response.rfind(b"}")
     try:
-        models = tuple(str(model["id"]) for model in json.loads(response[start : end + 1])["data"])
+        models = tuple(str(model["id"]) for model in parse_json(response[start : end + 1])["data"])
     except (ValueError, KeyError, TypeError):
         return None
     return Server(name, port, models)

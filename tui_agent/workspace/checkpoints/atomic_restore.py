@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.json_text import parse_json
 from tui_agent.workspace.checkpoints.rooted_files import FILE_FLAGS, FOLDER_FLAGS, RootedFiles
 
 JOURNAL = "journal.json"
@@ -266,7 +267,7 @@ def _read_journal(stage: int) -> list[Move]:
     with os.fdopen(file, "rb") as reader:
         content = reader.read()
     try:
-        return [_parse_move(fields) for fields in json.loads(content)]
+        return [_parse_move(fields) for fields in parse_json(content)]
     except (ValueError, TypeError, KeyError, AttributeError) as fault:
         raise OSError(errno.EIO, f"the journal of a restore is damaged: {fault}") from fault
 

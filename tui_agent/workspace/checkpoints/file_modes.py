@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.json_text import parse_json
 from tui_agent.workspace.checkpoints.commit_message import trailer_lines
 from tui_agent.workspace.checkpoints.rooted_files import EXECUTABLE, PLAIN
 
@@ -93,7 +94,7 @@ def read_modes(messages: Iterable[str]) -> Modes:
                 usual, unusual = (int(plain, 8), int(executable, 8)), {}
             elif key == "Mode":
                 bits, _, name = rest.partition(" ")
-                path = json.loads(name)
+                path = parse_json(name)
                 unusual.pop(path, None)
                 if bits != "-":
                     unusual[path] = int(bits, 8)
@@ -103,4 +104,4 @@ def read_modes(messages: Iterable[str]) -> Modes:
 def changed_mode_paths(message: str) -> set[str]:
     """Return the files with changed permission bits, from the `Mode` lines of a commit message."""
     lines = [line for line in trailer_lines(message) if line.startswith("Mode: ")]
-    return {json.loads(line.split(" ", 2)[2]) for line in lines}
+    return {parse_json(line.split(" ", 2)[2]) for line in lines}
