@@ -15,7 +15,7 @@ from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRevoked
 from tui_agent.store.log_chunks import find_lines, read_chunks
-from tui_agent.store.log_line import decode_line, payload_mark
+from tui_agent.store.log_line import decode_line, intact_lines, payload_mark
 from tui_agent.store.log_reader import require_readable
 from tui_agent.store.session_store import SessionStore
 
@@ -88,9 +88,9 @@ def find_changes_by_others(
         except OSError:
             continue  # the session has been removed meanwhile
         for line in lines:
-            record = decode_line(line)
-            if not isinstance(record, Envelope) or record.time < since:
-                continue
-            change = record.payload
-            if isinstance(change, FileChanged) and change.author != "human":
-                yield OtherChange(summary.title or summary.id, record.time, change)
+            for record in map(decode_line, intact_lines(line)):
+                if not isinstance(record, Envelope) or record.time < since:
+                    continue
+                change = record.payload
+                if isinstance(change, FileChanged) and change.author != "human":
+                    yield OtherChange(summary.title or summary.id, record.time, change)

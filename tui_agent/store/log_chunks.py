@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from tui_agent.store.log_line import MAX_LINE_BYTES, is_intact, salvage_lines
+from tui_agent.store.log_line import MAX_LINE_BYTES, intact_lines, is_intact
 from tui_agent.store.log_repair import EVENTS_FILE
 from tui_agent.store.log_scan import lines_with, read_seq, split_lines
 
@@ -118,8 +118,7 @@ def find_end_offset(path: Path, seq: int) -> int:
 
 def _first_seq(line: bytes) -> int | None:
     """Return the `seq` of the first event on a line that a reader finds, or None if there is none."""
-    pieces = (line,) if is_intact(line) else salvage_lines(line)
-    return next((seq for seq in map(read_seq, pieces) if seq is not None), None)
+    return next((seq for seq in map(read_seq, intact_lines(line)) if seq is not None), None)
 
 
 def find_lines(folder: Path, mark: bytes, *, size: int | None = None) -> Iterator[bytes]:
@@ -129,14 +128,18 @@ def find_lines(folder: Path, mark: bytes, *, size: int | None = None) -> Iterato
 
 
 def find_line(folder: Path, seq: int) -> bytes | None:
-    """Return the intact line of event `seq` without its newline, or None if there is none in this log."""
-    for piece in read_chunks(folder, after=seq - 1):
-        for _, line in split_lines(piece):
-            line_seq = read_seq(line)
-            if line_seq == seq and is_intact(line):
-                return line
-            if line_seq is not None and line_seq > seq:
-                return None
+    """Return the intact line of event `seq` without its newline, or None if there is none in this log.
+
+    The event can follow a torn start on the same line.
+    """
+    for chunk in read_chunks(folder, after=seq - 1):
+        for _, line in split_lines(chunk):
+            for event_line in intact_lines(line):
+                line_seq = read_seq(event_line)
+                if line_seq == seq:
+                    return event_line
+                if line_seq is not None and line_seq > seq:
+                    return None
     return None
 
 

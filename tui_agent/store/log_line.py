@@ -150,6 +150,14 @@ def _load_payload_blob(line: bytes, blobs: BlobStore | None) -> Envelope | None:
         return None
 
 
+def intact_lines(line: bytes) -> Iterator[bytes]:
+    """Yield the line itself if it is intact, otherwise the intact lines inside it."""
+    if is_intact(line):
+        yield line
+    else:
+        yield from salvage_lines(line)
+
+
 def salvage_lines(line: bytes) -> Iterator[bytes]:
     """Yield the intact lines inside a damaged line of the log.
 

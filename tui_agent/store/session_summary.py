@@ -19,7 +19,7 @@ from tui_agent.protocol.events.session import SessionForked, SessionStarted, Ses
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.lineage import HistoryPart, load_lineage, open_blobs
 from tui_agent.store.log_chunks import find_end_offset, read_chunks_backwards, read_first_line
-from tui_agent.store.log_line import decode_line, payload_mark
+from tui_agent.store.log_line import decode_line, intact_lines, payload_mark
 from tui_agent.store.log_reader import read_span, read_tail_bytes
 from tui_agent.store.log_repair import EVENTS_FILE
 from tui_agent.store.log_scan import lines_with, read_records_from, read_seq, split_lines
@@ -290,8 +290,8 @@ def _search_backwards(
     mark = payload_mark(payload_class)
     for chunk in read_chunks_backwards(path):
         for line in reversed(list(lines_with(chunk, mark))):
-            record = decode_line(line)
-            if record is None or not isinstance(record.payload, payload_class):
-                continue
-            if stretches is None or is_on_branch(record.seq, stretches):
-                yield record.payload
+            for record in map(decode_line, reversed(list(intact_lines(line)))):
+                if record is None or not isinstance(record.payload, payload_class):
+                    continue
+                if stretches is None or is_on_branch(record.seq, stretches):
+                    yield record.payload

@@ -7,7 +7,9 @@ import pytest
 from tests.stubs.store import said, store
 from tui_agent.errors import StoreError
 from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.events.session import SessionTitled
 from tui_agent.store.damage_report import verify_session
+from tui_agent.store.lineage import has_event
 from tui_agent.store.log_reader import iterate_records, read_marks, read_records, read_tail
 from tui_agent.store.session_store import SessionStore
 
@@ -77,3 +79,20 @@ def check(sessions: SessionStore, whole: list[Record], name: str, lines: set[int
     else:
         log.close()
         (folder / "events.torn").unlink(missing_ok=True)
+
+
+def test_events_after_a_torn_start_of_their_line_are_found_as_a_reader_finds_them(tmp_path: Path) -> None:
+    sessions = store(tmp_path)
+    log = sessions.create("parent")
+    log.append(said("one"))
+    log.append(SessionTitled(title="the title", titled_by="user"))
+    log.append(said("two"))
+    log.close()
+    path = sessions.folder("parent") / "events.jsonl"
+    first, *others = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + b"".join(line[:20] + line for line in others))
+    assert seqs(sessions.read("parent")) == [0, 1, 2]
+    assert [has_event(path.parent, seq) for seq in range(4)] == [True, True, True, False]
+    sessions.fork("parent", 2, "child")
+    assert {summary.id: summary.title for summary in sessions.list()}["child"] == "the title"
+    assert seqs(sessions.read("child")) == [0, 1, 2, 3]
