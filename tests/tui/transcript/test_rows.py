@@ -110,6 +110,18 @@ def test_output_shows_its_last_rows_and_counts_those_before() -> None:
     assert "folded, 20 lines" in lines(entry, has_turn_ended=True)[0]
 
 
+def test_a_long_line_of_a_folded_output_takes_three_rows_so_that_the_lines_around_it_stay_in_view() -> None:
+    assertion = "E   AssertionError: assert " + " ".join(f"'item-{n}'" for n in range(60))
+    text = f"tests/test_shop.py:17:\n{assertion}\n2 failed in 0.26s\n"
+    entry = Samples().tool("test", "pytest", "2 failed", 12, state="failed", blocks=(TerminalBlock(text=text),))
+    shown = [line.split("│ ")[1].rstrip() for line in lines(entry, 78)[1:]]
+    assert shown[0] == "tests/test_shop.py:17:" and shown[-1] == "2 failed in 0.26s"
+    assert len(shown) == 5 and shown[1].startswith("E   AssertionError: assert 'item-0'")
+    assert shown[3].endswith("…") and len(shown[3]) <= 74
+    assert any(run.act == "fold" for run in rows(entry, 78)[4].runs)  # Ctrl+O has something to show
+    assert "'item-59'" in "".join(lines(entry, 78, opened=True))
+
+
 def test_empty_lines_at_the_end_of_an_output_take_no_rows() -> None:
     text = "".join(f"line {n}\n" for n in range(20)) + "\n\x1b[0m\n  \r\n"
     entry = Samples().tool("test", "npx mocha", "1 failed", 12, blocks=(TerminalBlock(text=text),))
@@ -130,7 +142,7 @@ def test_what_stands_in_front_of_a_short_last_line_is_shown_though_its_line_bega
     text = "x" * 4_000 + "\n[… 63,536 characters …]\n"
     entry = Samples().tool("run", "make", state="running", output=text, output_lines=2, started_at=10.0)
     shown = lines(entry, now=14.2)
-    assert len(shown) == 8 and "xxxx" in shown[2] and "[… 63,536 characters …]" in shown[-1]
+    assert len(shown) == 5 and "xxxx" in shown[1] and "[… 63,536 characters …]" in shown[-1]
 
 
 def test_a_progress_bar_shows_its_last_form_and_colours_are_roles() -> None:

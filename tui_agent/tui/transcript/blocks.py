@@ -42,6 +42,8 @@ OUTPUT_ROWS: Final = 8
 """Maximum number of rows of a folded output."""
 LIVE_ROWS: Final = 6
 """Maximum number of rows of the output of a running call."""
+LINE_ROWS: Final = 3
+"""Maximum number of rows of one line of a folded output: a long line must not hide the lines around it."""
 DIFF_ROWS: Final = 12
 """Maximum number of lines of a folded diff."""
 PART_LINES: Final = 5_000
@@ -220,7 +222,7 @@ def tail_rows(text: str, omitted: int, body: Body) -> list[Row]:
         lines.pop()
     part = body.shown_part(len(lines), from_end=True)
     shown = lines[part]
-    rows = output_rows(output_lines("\n".join(shown), body.look), body.prefix(), body.look) if shown else []
+    rows = _line_rows(output_lines("\n".join(shown), body.look), body) if shown else []
     before = part.start
     # A long line takes several rows, so the lines of the part can need more rows than the limit.
     if body.limit is not None and len(rows) > body.limit:
@@ -232,8 +234,11 @@ def tail_rows(text: str, omitted: int, body: Body) -> list[Row]:
 def head_rows(lines: Sequence[Sequence[TextRun]], body: Body) -> list[Row]:
     """Draw the lines of a text; by default, the first lines are shown."""
     part = body.shown_part(len(lines))
-    rows = output_rows(lines[part], body.prefix(), body.look)
-    return body.count_hidden(rows, part, len(lines))
+    return body.count_hidden(_line_rows(lines[part], body), part, len(lines))
+
+
+def _line_rows(lines: Sequence[Sequence[TextRun]], body: Body) -> list[Row]:
+    return output_rows(lines, body.prefix(), body.look, None if body.limit is None else LINE_ROWS)
 
 
 def prose_rows(text: str, role: Role, body: Body, *, bold: bool = False) -> list[Row]:

@@ -55,13 +55,25 @@ def output_lines(text: str, look: Look) -> list[list[TextRun]]:
     return lines
 
 
-def output_rows(lines: Sequence[Sequence[TextRun]], prefix: Sequence[TextRun], look: Look) -> list[Row]:
-    """Wrap lines to rows of full width, each beginning with `prefix`."""
+def output_rows(
+    lines: Sequence[Sequence[TextRun]], prefix: Sequence[TextRun], look: Look, max_line_rows: int | None = None
+) -> list[Row]:
+    """Wrap lines to rows of full width, each beginning with `prefix`.
+
+    `max_line_rows`: maximum number of rows of a line; None for no limit. The last row of a cut line ends with an
+    ellipsis, on which a click unfolds the entry.
+    """
     room = max(look.right - width_of(prefix), 3)
     indented = [*prefix, TextRun("  ", look.ground)]
     rows: list[Row] = []
     for runs in lines:
-        rows.extend(frame(wrap(runs, room, rest_room=room - 2), look.ground, prefix, indented))
+        parts = wrap(runs, room, rest_room=room - 2)
+        if max_line_rows is not None and len(parts) > max_line_rows:
+            ellipsis = look.hint(look.symbols.ellipsis)._replace(src=LITERAL)
+            last_room = room - (2 if max_line_rows > 1 else 0) - width_of([ellipsis])
+            last = wrap(parts[max_line_rows - 1], last_room, fold=True)[0]
+            parts = [*parts[: max_line_rows - 1], [*last, ellipsis]]
+        rows.extend(frame(parts, look.ground, prefix, indented))
     return rows
 
 
