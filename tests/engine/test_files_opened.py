@@ -146,7 +146,7 @@ async def test_what_is_offered_is_for_once_for_the_session_and_where_it_can_be_k
         ("session", True, rule()),
         ("always", keeps, rule() if keeps else ""),
     ]
-    assert [one.unavailable_reason for one in asked.choices] == [
+    assert [one.explanation for one in asked.choices] == [
         "",
         "commands may read the files",
         "written to your config.toml" if keeps else "not available: it cannot be saved",
@@ -175,7 +175,7 @@ async def test_the_question_says_which_files_the_command_can_change(
     finally:
         Wanting.writable = ()
     assert f"again in the sandbox and {access}" in asked.risk
-    assert asked.choices[1].unavailable_reason == permission
+    assert asked.choices[1].explanation == permission
 
 
 @pytest.mark.parametrize(("reach", "named"), [("session", False), ("session", True), ("always", False)])

@@ -25,7 +25,7 @@ def choices(always: bool, why: str = "") -> tuple[PermissionChoice, ...]:
     return (
         PermissionChoice(reach="once", rule=""),
         PermissionChoice(reach="session", rule=SESSION_RULE),
-        PermissionChoice(reach="always", rule=ALWAYS_RULE, offered=always, unavailable_reason=why),
+        PermissionChoice(reach="always", rule=ALWAYS_RULE, offered=always, explanation=why),
     )
 
 

@@ -93,7 +93,7 @@ async def test_a_refused_command_runs_outside_once_the_user_says_so(tmp_path: Pa
         first, second = bench.of(PermissionDecided)
         assert (asked.verb, asked.target, asked.reason) == ("run", "echo hello", REFUSED)
         assert (asked.risk, asked.default_no) == ("The command runs outside the sandbox.", True)
-        assert [(one.reach, one.offered, one.unavailable_reason) for one in asked.choices] == [
+        assert [(one.reach, one.offered, one.explanation) for one in asked.choices] == [
             ("once", True, ""),
             ("session", False, "not available outside the sandbox"),
             ("always", False, "not available outside the sandbox"),
@@ -309,7 +309,7 @@ async def test_a_removal_outside_that_the_user_allowed_runs_outside_after_one_qu
             )
             assert (asked.sandbox, asked.default_no, asked.rerun) == ("", True, "")
             assert [choice.offered for choice in asked.choices] == [True, False, False]
-            assert asked.choices[1].unavailable_reason == "not available outside the sandbox"
+            assert asked.choices[1].explanation == "not available outside the sandbox"
             assert told(bench) == "[exit 0, no output]" and not await target.exists()
 
 

@@ -192,7 +192,7 @@ def asked(s: Scribe, run: ToolCallPart) -> None:
             preview=(MarkdownBlock(text="`make`"),),
             choices=(
                 PermissionChoice(reach="once", rule="run make"),
-                PermissionChoice(reach="always", rule="run *", offered=False, unavailable_reason="too wide"),
+                PermissionChoice(reach="always", rule="run *", offered=False, explanation="too wide"),
             ),
             risk="It runs any code.",
             default_no=True,

@@ -420,7 +420,7 @@ async def test_a_key_that_is_held_down_allows_nothing() -> None:
 
 async def test_letters_of_an_answer_that_is_not_available_do_not_become_a_message() -> None:
     no_always = PermissionChoice(
-        reach="always", rule="", offered=False, unavailable_reason="not available for commands that delete"
+        reach="always", rule="", offered=False, explanation="not available for commands that delete"
     )
     async with open_app(golden("night_shift")) as driven:
         modal = await ask(driven, request(choices=(*CHOICES[:2], no_always)))

@@ -236,7 +236,7 @@ async def test_an_answer_that_is_not_available_says_why_also_where_all_answers_s
     size: tuple[int, int],
 ) -> None:
     reason = "not available for commands that use the network"
-    choices = (PermissionChoice(reach="always", rule="", offered=False, unavailable_reason=reason),)
+    choices = (PermissionChoice(reach="always", rule="", offered=False, explanation=reason),)
     async with open_app(golden("night_shift"), size=size) as driven:
         asked = request(
             effects=(RunEffect(script="make"),), preview=(TextBlock(text="make"),), choices=choices
@@ -314,7 +314,7 @@ async def test_an_answer_that_is_not_offered_says_why_and_does_nothing() -> None
             reach="always",
             rule="",
             offered=False,
-            unavailable_reason="not available for commands that download code",
+            explanation="not available for commands that download code",
         )
         await ask(driven, request(choices=(*CHOICES[:2], never)))
         assert "not available for commands that download code" in driven.text()
@@ -336,9 +336,7 @@ async def test_why_two_answers_are_not_offered_stands_once(size: tuple[int, int]
     why = "not offered where nothing is known of what it does"
     reaches: tuple[Reach, Reach] = ("session", "always")
     async with open_app(golden("night_shift"), size=size) as driven:
-        never = [
-            PermissionChoice(reach=reach, rule="", offered=False, unavailable_reason=why) for reach in reaches
-        ]
+        never = [PermissionChoice(reach=reach, rule="", offered=False, explanation=why) for reach in reaches]
         await ask(driven, request(choices=(CHOICES[0], *never)))
         text = driven.text()
         assert text.count("not offered where nothing is known") == 1 and "not available either" in text

@@ -103,7 +103,7 @@ async def test_an_approval_shows_what_is_hidden(size: tuple[int, int]) -> None:
                 preview=(),
                 choices=(
                     PermissionChoice(reach="session", rule=HOSTILE),
-                    PermissionChoice(reach="always", rule="", offered=False, unavailable_reason=HOSTILE),
+                    PermissionChoice(reach="always", rule="", offered=False, explanation=HOSTILE),
                 ),
                 risk=HOSTILE,
                 reason=HOSTILE,

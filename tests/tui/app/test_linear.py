@@ -208,7 +208,7 @@ def test_an_approval_is_a_numbered_list_and_a_number_answers_it() -> None:
                     reach="always",
                     rule="",
                     offered=False,
-                    unavailable_reason="not available for commands that delete",
+                    explanation="not available for commands that delete",
                 ),
             ),
         ),

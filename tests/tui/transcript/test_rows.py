@@ -113,7 +113,9 @@ def test_output_shows_its_last_rows_and_counts_those_before() -> None:
 def test_a_long_line_of_a_folded_output_takes_three_rows_so_that_the_lines_around_it_stay_in_view() -> None:
     assertion = "E   AssertionError: assert " + " ".join(f"'item-{n}'" for n in range(60))
     text = f"tests/test_shop.py:17:\n{assertion}\n2 failed in 0.26s\n"
-    entry = Samples().tool("test", "pytest", "2 failed", 12, state="failed", blocks=(TerminalBlock(text=text),))
+    entry = Samples().tool(
+        "test", "pytest", "2 failed", 12, state="failed", blocks=(TerminalBlock(text=text),)
+    )
     shown = [line.split("│ ")[1].rstrip() for line in lines(entry, 78)[1:]]
     assert shown[0] == "tests/test_shop.py:17:" and shown[-1] == "2 failed in 0.26s"
     assert len(shown) == 5 and shown[1].startswith("E   AssertionError: assert 'item-0'")

@@ -64,7 +64,7 @@ ASKED = PermissionRequested(
     choices=(
         PermissionChoice(reach="once", rule=""),
         PermissionChoice(reach="session", rule="allow run make *"),
-        PermissionChoice(reach="always", rule="", offered=False, unavailable_reason="not here"),
+        PermissionChoice(reach="always", rule="", offered=False, explanation="not here"),
     ),
     risk="It runs code.",
 )

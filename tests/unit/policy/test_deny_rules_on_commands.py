@@ -115,7 +115,7 @@ def test_asking_wins_over_allowing_exactly_this_and_no_rule_is_offered_then() ->
     found = judge(RunEffect(script="pytest"), "allow exact pytest", "ask run pytest *", policy="ask")
     assert found.verdict == "ask"
     assert [choice.offered for choice in found.choices] == [True, False, False]
-    assert found.choices[2].unavailable_reason == "not available: a rule asks about this each time"
+    assert found.choices[2].explanation == "not available: a rule asks about this each time"
 
 
 def test_the_reason_names_the_rule() -> None:

@@ -30,8 +30,7 @@ def offered(*effects: Effect) -> dict[str, tuple[str, str]]:
     assert found.verdict == "ask"
     assert [choice.reach for choice in found.choices] == ["once", "session", "always"]
     return {
-        choice.reach: (choice.rule if choice.offered else "", choice.unavailable_reason)
-        for choice in found.choices
+        choice.reach: (choice.rule if choice.offered else "", choice.explanation) for choice in found.choices
     }
 
 
@@ -184,7 +183,7 @@ def test_a_command_that_only_reads_says_why_no_rule_is_offered(
 ) -> None:
     found = RulePolicy().decide("run", (RunEffect(script=script),), PolicyFacts(WORKSPACE, "ask", **facts))  # type: ignore[arg-type]
     always = found.choices[-1]
-    assert (found.verdict, always.offered, always.unavailable_reason) == (
+    assert (found.verdict, always.offered, always.explanation) == (
         "ask",
         False,
         f"not available: {why}",
@@ -461,4 +460,4 @@ def test_no_rule_is_offered_without_exactly_one_command(effect: RunEffect) -> No
 def test_no_rule_is_offered_for_a_command_that_writes_named_files(script: str, why: str) -> None:
     found = RulePolicy().decide("t", (RunEffect(script=script),), PolicyFacts("/home/ada/ws", "ask"))
     [always] = [choice for choice in found.choices if choice.reach == "always"]
-    assert (always.offered, always.unavailable_reason) == (False, f"not available: {why}")
+    assert (always.offered, always.explanation) == (False, f"not available: {why}")

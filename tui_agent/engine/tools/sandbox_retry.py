@@ -117,7 +117,7 @@ ONCE_ONLY: Final = tuple(
         reach=reach,
         rule="",
         offered=reach == "once",
-        unavailable_reason="" if reach == "once" else UNCONFINED,
+        explanation="" if reach == "once" else UNCONFINED,
     )
     for reach in _OFFERED_REACHES
 )
@@ -150,10 +150,10 @@ def opening_choices(files: Sequence[SecretFile], *, always: bool) -> tuple[Permi
     """Return the choices that let commands read these files, in this session or always."""
     rule = opening_rule([file.path.rstrip("/") for file in files])
     permission = f"commands may {describe_access(files, 'the file' if len(files) == 1 else 'the files')}"
-    session = PermissionChoice(reach="session", rule=rule, unavailable_reason=permission)
+    session = PermissionChoice(reach="session", rule=rule, explanation=permission)
     why = "written to your config.toml" if always else "not available: it cannot be saved"
     return session, PermissionChoice(
-        reach="always", rule=rule if always else "", offered=always, unavailable_reason=why
+        reach="always", rule=rule if always else "", offered=always, explanation=why
     )
 
 

@@ -59,8 +59,8 @@ def offer_choices(
     - `asking`: the judgement that requires the approval.
     - `judge_with`: function that gets the text of a rule, and returns the call's judgement with this rule.
 
-    `unavailable_reason` of a choice without a rule says why it has none. For a choice with a rule, this field describes
-    the calls that the rule allows.
+    `explanation` of a choice with a rule describes the calls that the rule allows. Without a rule, it says why there is
+    none.
     """
     choices = _make_choices(tool, asked, lines, facts, asking, judge_with)
     return tuple(_withdraw_if_useless(choice, judge_with) for choice in choices)
@@ -73,7 +73,7 @@ def _withdraw_if_useless(
     why = _why_useless(choice.rule, judge_with) if choice.rule else ""
     if not why:
         return choice
-    return PermissionChoice(reach=choice.reach, rule="", offered=False, unavailable_reason=why)
+    return PermissionChoice(reach=choice.reach, rule="", offered=False, explanation=why)
 
 
 def _why_useless(rule: str, judge_with: Callable[[str], Judgement]) -> str:
@@ -131,16 +131,14 @@ def _offer(rule: str, words: str, why_not_always: str = "") -> tuple[PermissionC
     - `words`: description of what the rule allows.
     - `why_not_always`: the reason if the rule is offered only for this session.
     """
-    session = PermissionChoice(reach="session", rule=rule, unavailable_reason=words)
+    session = PermissionChoice(reach="session", rule=rule, explanation=words)
     if why_not_always:
-        return session, PermissionChoice(
-            reach="always", rule="", offered=False, unavailable_reason=why_not_always
-        )
-    return session, PermissionChoice(reach="always", rule=rule, unavailable_reason=words)
+        return session, PermissionChoice(reach="always", rule="", offered=False, explanation=why_not_always)
+    return session, PermissionChoice(reach="always", rule=rule, explanation=words)
 
 
 def _refuse(why: str) -> tuple[PermissionChoice, PermissionChoice]:
-    refused = PermissionChoice(reach="session", rule="", offered=False, unavailable_reason=why)
+    refused = PermissionChoice(reach="session", rule="", offered=False, explanation=why)
     return refused, refused.model_copy(update={"reach": "always"})
 
 
@@ -207,7 +205,7 @@ def _offer_command(
     if not words.endswith(" *"):
         session, _ = _offer(exact, "this exact command only", "")
         return session, PermissionChoice(
-            reach="always", rule=f"allow run {words}", unavailable_reason="this exact command only"
+            reach="always", rule=f"allow run {words}", explanation="this exact command only"
         )
     return _offer(f"allow run {words}", f"any {words.removesuffix(' *')}")
 

@@ -20,14 +20,14 @@ class PermissionChoice(FrozenModel):
     """An answer offered by an approval, with the rule that it would add.
 
     The rule of the choice `always` can be saved for this workspace, or for all workspaces (`everywhere`).
-    `unavailable_reason`: reason why the answer is not offered; for an offered answer, the calls that its rule allows.
+    `explanation`: the calls that an offered answer's rule allows, or the reason why the answer is not offered.
     `wider_rule`: a wider rule that the user can save instead, e.g. for all tools of an MCP server.
     """
 
     reach: Reach
     rule: str
     offered: bool = True
-    unavailable_reason: str = ""
+    explanation: str = ""
     wider_rule: str = ""
 
 
@@ -105,7 +105,7 @@ class PermissionRequested(Payload):
         choice = self.choice_for(reach)
         if choice is not None and choice.offered:
             return ""
-        reason = choice.unavailable_reason if choice is not None else ""
+        reason = choice.explanation if choice is not None else ""
         return reason or "not available for this call"
 
 

@@ -325,9 +325,9 @@ class ApprovalRows(ApprovalState):
     def _reach(self, answer: Answer, room: int) -> list[str]:
         """Return up to three rows about an answer: what it allows, or why it is not available."""
         choice, session = self.choice(answer), self.choice("s")
-        is_exact = choice.rule.startswith("allow exact ") and bool(choice.unavailable_reason)
-        reason = choice.unavailable_reason
-        has_same_reason = not session.offered and choice.unavailable_reason == session.unavailable_reason
+        is_exact = choice.rule.startswith("allow exact ") and bool(choice.explanation)
+        reason = choice.explanation
+        has_same_reason = not session.offered and choice.explanation == session.explanation
         if answer == "a" and not choice.offered and has_same_reason and not self.is_gated:
             reason = "not available either"
         text = choice.rule if choice.offered and not is_exact else reason
@@ -352,7 +352,7 @@ class ApprovalRows(ApprovalState):
         choice = self.choice(self.chosen)
         if choice.offered or self.is_gated:
             return ""
-        return f"{self.key_map.key_of(WORDS[self.chosen].action)}: {choice.unavailable_reason}"
+        return f"{self.key_map.key_of(WORDS[self.chosen].action)}: {choice.explanation}"
 
     def _answers_in_one(self, width: int, remark: str = "") -> Strip:
         """Draw all answers in one row: on the smallest screens, and while the whole change or command is shown."""

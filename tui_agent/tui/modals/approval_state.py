@@ -213,11 +213,11 @@ class ApprovalState(Sheet[DecidePermission | None]):
         if self.is_gated:
             key = self.key_map.key_of(self.whole_action)
             reason = "read to the end first" if self.is_expanded else f"read to the end first ({key})"
-            return PermissionChoice(reach=reach, rule="", offered=False, unavailable_reason=reason)
+            return PermissionChoice(reach=reach, rule="", offered=False, explanation=reason)
         reason = "" if answer == "y" else self.request.why_unavailable(reach)
         choice = self.request.choice_for(reach)
         if choice is None or reason:
-            return PermissionChoice(reach=reach, rule="", offered=not reason, unavailable_reason=reason)
+            return PermissionChoice(reach=reach, rule="", offered=not reason, explanation=reason)
         if answer == "y" and self.following_calls and not choice.rule:
             return choice.model_copy(update={"rule": "this call only, not the next ones"})
         if answer == "a" and self.rule is not None:

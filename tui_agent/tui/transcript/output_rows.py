@@ -56,7 +56,10 @@ def output_lines(text: str, look: Look) -> list[list[TextRun]]:
 
 
 def output_rows(
-    lines: Sequence[Sequence[TextRun]], prefix: Sequence[TextRun], look: Look, max_line_rows: int | None = None
+    lines: Sequence[Sequence[TextRun]],
+    prefix: Sequence[TextRun],
+    look: Look,
+    max_line_rows: int | None = None,
 ) -> list[Row]:
     """Wrap lines to rows of full width, each beginning with `prefix`.
 
