@@ -15,8 +15,8 @@ from tui_agent.errors import ConfigError
 from tui_agent.evals.cases.case import Case, VerifierSpec
 from tui_agent.evals.cases.suites import load_suite
 from tui_agent.evals.checks.case_functions import run_plugin_oracle, run_plugin_verifier
-from tui_agent.evals.runs.cell import run_cell
-from tui_agent.evals.runs.plan import ORACLE, Arm, Plan
+from tui_agent.evals.runs.arms_and_cells import ORACLE, Arm, Plan
+from tui_agent.evals.runs.cell_run import run_cell
 from tui_agent.evals.runs.run_folder import CellResult, RunFolder
 from tui_agent.export.trajectory.parquet import read_trace
 from tui_agent.export.trajectory.trajectory_file import BUNDLE, TRACE, read_session_trace

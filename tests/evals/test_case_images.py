@@ -12,8 +12,8 @@ from tests.stubs.containers import IMAGE, container_settings
 from tui_agent.errors import ConfigError
 from tui_agent.evals.cases.case import Case
 from tui_agent.evals.cases.suites import load_suite
-from tui_agent.evals.runs.cell import run_cell
-from tui_agent.evals.runs.plan import ORACLE, Arm, Cell, Plan
+from tui_agent.evals.runs.arms_and_cells import ORACLE, Arm, Cell, Plan
+from tui_agent.evals.runs.cell_run import run_cell
 from tui_agent.evals.runs.run_folder import CellResult, RunFolder
 from tui_agent.workspace.containers.image_build import IMAGE_NAME
 

@@ -10,8 +10,8 @@ import pytest
 
 from tui_agent.cli.main import main
 from tui_agent.evals.cases.case import parse_case
-from tui_agent.evals.runs.cell import run_cell
-from tui_agent.evals.runs.plan import ORACLE, Arm, Plan
+from tui_agent.evals.runs.arms_and_cells import ORACLE, Arm, Plan
+from tui_agent.evals.runs.cell_run import run_cell
 from tui_agent.evals.runs.run_folder import CellResult, RunFolder
 from tui_agent.export.trajectory.parquet import read_trace
 from tui_agent.export.trajectory.trajectory_file import BUNDLE, TRACE

@@ -8,8 +8,8 @@ import pytest
 from tui_agent.config.options import SessionOptions
 from tui_agent.evals.cases.suites import load_suite
 from tui_agent.evals.frozen.freeze import freeze_session
-from tui_agent.evals.runs.cell import run_cell
-from tui_agent.evals.runs.plan import ORACLE, Arm, Plan
+from tui_agent.evals.runs.arms_and_cells import ORACLE, Arm, Plan
+from tui_agent.evals.runs.cell_run import run_cell
 from tui_agent.evals.runs.run_folder import CellResult, RunFolder
 from tui_agent.ports.log import Follower
 from tui_agent.ports.session import Session

@@ -10,8 +10,8 @@ from tests.stubs.remote_machines import e2b_server, separate_machine
 from tui_agent.evals.cases.case import Case
 from tui_agent.evals.cases.suites import load_suite
 from tui_agent.evals.cases.task_folder import load_task_folder
-from tui_agent.evals.runs.cell import run_cell
-from tui_agent.evals.runs.plan import ORACLE, Arm, Cell, Plan
+from tui_agent.evals.runs.arms_and_cells import ORACLE, Arm, Cell, Plan
+from tui_agent.evals.runs.cell_run import run_cell
 from tui_agent.evals.runs.run_folder import CellResult, RunFolder
 
 CASE = """\

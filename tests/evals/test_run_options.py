@@ -19,8 +19,8 @@ from tui_agent.cli.main import main
 from tui_agent.errors import ConfigError
 from tui_agent.evals.cases.suites import load_suite
 from tui_agent.evals.cases.task_folder import load_task_folder
-from tui_agent.evals.runs.cell import run_cell
-from tui_agent.evals.runs.plan import ORACLE, Arm, Cell, Plan
+from tui_agent.evals.runs.arms_and_cells import ORACLE, Arm, Cell, Plan
+from tui_agent.evals.runs.cell_run import run_cell
 from tui_agent.evals.runs.run_folder import LOCK_FILE, START_LOCK_FILE, RunFolder
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.protocol.envelope import Envelope

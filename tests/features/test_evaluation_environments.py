@@ -30,8 +30,8 @@ from tui_agent.evals.environments import environment_client
 from tui_agent.evals.environments.environment_client import connect
 from tui_agent.evals.environments.environment_file import load_environment
 from tui_agent.evals.environments.environment_tests import open_copy
-from tui_agent.evals.runs.cell import run_cell
-from tui_agent.evals.runs.plan import ORACLE, Arm, Cell, Plan
+from tui_agent.evals.runs.arms_and_cells import ORACLE, Arm, Cell, Plan
+from tui_agent.evals.runs.cell_run import run_cell
 from tui_agent.evals.runs.pool import run_child
 from tui_agent.evals.runs.run_folder import RunFolder
 from tui_agent.mcp import servers

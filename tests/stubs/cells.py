@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tui_agent.evals.runs.plan import Arm, Cell, Plan
+from tui_agent.evals.runs.arms_and_cells import Arm, Cell, Plan
 from tui_agent.evals.runs.run_folder import CellResult, RunFolder
 
 

@@ -11,8 +11,8 @@ from tests.stubs.rows import rows
 from tui_agent.cli.main import main
 from tui_agent.errors import ConfigError
 from tui_agent.evals.cases.suites import load_suite
-from tui_agent.evals.runs.cell import run_cell
-from tui_agent.evals.runs.plan import Arm, Plan
+from tui_agent.evals.runs.arms_and_cells import Arm, Plan
+from tui_agent.evals.runs.cell_run import run_cell
 from tui_agent.evals.runs.run_folder import RunFolder
 
 CASE = 'prompt = "Do it."\ntest_command = "false"\n'

@@ -8,7 +8,7 @@ import pytest
 from tests.stubs.cells import plan, result
 from tui_agent.errors import ConfigError
 from tui_agent.evals.runs import cell_main, pool
-from tui_agent.evals.runs.plan import Cell, ablation_arms, matrix_arms
+from tui_agent.evals.runs.arms_and_cells import Cell, ablation_arms, matrix_arms
 from tui_agent.evals.runs.pool import (
     FAULT_STATUS,
     REFUSED_STATUS,

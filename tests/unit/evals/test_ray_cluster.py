@@ -19,7 +19,7 @@ import pytest
 from tests.stubs.cells import result
 from tui_agent.cli.main import main
 from tui_agent.evals.cases.suites import load_suite
-from tui_agent.evals.runs.plan import Arm, Cell, Plan
+from tui_agent.evals.runs.arms_and_cells import Arm, Cell, Plan
 from tui_agent.evals.runs.pool import FAULT_STATUS
 from tui_agent.evals.runs.ray_cluster import LOST_STATUS, open_cluster
 from tui_agent.evals.runs.run_folder import RunFolder

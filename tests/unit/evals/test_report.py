@@ -11,9 +11,9 @@ from tui_agent.evals.report.report import Rate, build_report
 from tui_agent.evals.report.report_files import to_html, to_markdown
 from tui_agent.evals.report.run_baseline import Baseline, compare_with_baseline, make_baseline
 from tui_agent.evals.report.significance import wilson_interval
-from tui_agent.evals.runs.plan import Cell
+from tui_agent.evals.runs.arms_and_cells import Cell
+from tui_agent.evals.runs.results_by_arm import load_run, load_runs
 from tui_agent.evals.runs.run_folder import RunFolder
-from tui_agent.evals.runs.run_results import load_run, load_runs
 
 GOLDEN = Path(__file__).with_name("expected_report.md")
 HOSTILE = "<script>alert(1)</script> | [x](javascript:1) \x1b[31m"

@@ -16,8 +16,8 @@ from tui_agent.evals.report.report import Report, build_report
 from tui_agent.evals.report.report_files import to_html, to_markdown
 from tui_agent.evals.report.report_sections import Section, report_sections
 from tui_agent.evals.report.run_baseline import Baseline, make_baseline
+from tui_agent.evals.runs.results_by_arm import load_run, load_runs
 from tui_agent.evals.runs.run_folder import RunFolder, describe_fault
-from tui_agent.evals.runs.run_results import load_run, load_runs
 from tui_agent.export.output_file import write_new
 
 FORMATS: Final = {".txt": "text", ".md": "markdown", ".html": "html", ".json": "json"}

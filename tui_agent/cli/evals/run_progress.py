@@ -6,7 +6,7 @@ import sys
 
 from tui_agent.cli.console.exit_codes import Exit
 from tui_agent.cli.console.output import escape_control, say, say_json, warn
-from tui_agent.evals.runs.plan import Cell
+from tui_agent.evals.runs.arms_and_cells import Cell
 from tui_agent.evals.runs.pool import CellFault, CellRetry
 from tui_agent.evals.runs.run_folder import START_LOCK_FILE, CellResult, RunFolder
 from tui_agent.protocol.unicode_text import clip_line

@@ -33,7 +33,7 @@ from tui_agent.evals.cases.case import Case, Suite
 from tui_agent.evals.cases.suites import bundled_suites, load_suite
 from tui_agent.evals.report.report import build_report
 from tui_agent.evals.report.report_sections import summary_sections
-from tui_agent.evals.runs.plan import (
+from tui_agent.evals.runs.arms_and_cells import (
     ABLATIONS,
     Arm,
     CheckProgram,
@@ -45,8 +45,8 @@ from tui_agent.evals.runs.plan import (
 from tui_agent.evals.runs.pool import RunAttempt, run_child, run_pool, wait_for_cells
 from tui_agent.evals.runs.preflight import MAX_NAMED_CASES, find_changed_cases, require_runnable
 from tui_agent.evals.runs.ray_cluster import open_cluster
+from tui_agent.evals.runs.results_by_arm import load_run
 from tui_agent.evals.runs.run_folder import LOCK_FILE, RUNS_FOLDER, RunFolder
-from tui_agent.evals.runs.run_results import load_run
 from tui_agent.protocol.settings import Budgets
 from tui_agent.protocol.unicode_text import format_count, list_first
 from tui_agent.store.writer_lock import WriterLock

@@ -18,7 +18,7 @@ from tui_agent.evals.report.significance import (
     format_p,
     mcnemar_p_value,
 )
-from tui_agent.evals.runs.run_results import ArmResults, RunResults
+from tui_agent.evals.runs.results_by_arm import ArmResults, RunResults
 from tui_agent.protocol.base import FrozenModel
 from tui_agent.protocol.unicode_text import format_count
 

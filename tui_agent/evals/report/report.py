@@ -12,8 +12,8 @@ from typing import Final
 from tui_agent.evals.report.arm_comparison import Comparison, compare_arms
 from tui_agent.evals.report.run_baseline import Baseline, BaselineResult, compare_with_baseline
 from tui_agent.evals.report.significance import wilson_interval
+from tui_agent.evals.runs.results_by_arm import ArmResults, DamagedResult, RunResults, read_metrics
 from tui_agent.evals.runs.run_folder import CellResult
-from tui_agent.evals.runs.run_results import ArmResults, DamagedResult, RunResults, read_metrics
 from tui_agent.folds.trace.metrics import MetricsView
 from tui_agent.protocol.base import FrozenModel
 from tui_agent.protocol.unicode_text import escape_unprintable

@@ -2,7 +2,7 @@
 
 from tui_agent.errors import ConfigError
 from tui_agent.evals.report.arm_comparison import Comparison, Verdicts, compare_verdicts
-from tui_agent.evals.runs.run_results import RunResults
+from tui_agent.evals.runs.results_by_arm import RunResults
 from tui_agent.protocol.base import FrozenModel
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tui_agent.errors import ConfigError
-from tui_agent.evals.runs.plan import Cell, Plan
+from tui_agent.evals.runs.arms_and_cells import Cell, Plan
 from tui_agent.evals.runs.run_folder import (
     LOCK_FILE,
     PLAN_FILE,

@@ -15,8 +15,8 @@ import anyio
 
 from tui_agent.errors import CaseRefused, TuiAgentError
 from tui_agent.evals.cases.suites import load_suite
-from tui_agent.evals.runs.cell import run_cell
-from tui_agent.evals.runs.plan import Cell
+from tui_agent.evals.runs.arms_and_cells import Cell
+from tui_agent.evals.runs.cell_run import run_cell
 from tui_agent.evals.runs.pool import FAULT_STATUS, INTERRUPTED_STATUS, REFUSED_STATUS, share_cell_lock
 from tui_agent.evals.runs.run_folder import RunFolder
 

@@ -20,7 +20,7 @@ import anyio
 from anyio.abc import Process
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.evals.runs.plan import Cell, Plan
+from tui_agent.evals.runs.arms_and_cells import Cell, Plan
 from tui_agent.evals.runs.run_folder import CellResult, RunFolder
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.local.subprocesses import describe_end

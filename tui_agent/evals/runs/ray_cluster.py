@@ -23,7 +23,7 @@ from tui_agent.config.settings.extras import load_package
 from tui_agent.errors import ConfigError
 from tui_agent.evals.cases.case import Case, named_paths
 from tui_agent.evals.cases.suites import load_suite
-from tui_agent.evals.runs.plan import Cell, Plan
+from tui_agent.evals.runs.arms_and_cells import Cell, Plan
 from tui_agent.evals.runs.pool import FAULT_STATUS, GRACE_PERIOD_S, RunAttempt, run_child
 from tui_agent.evals.runs.run_folder import RunFolder
 

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from tui_agent.errors import ConfigError, StoreUnusable
-from tui_agent.evals.runs.plan import Cell, Plan
+from tui_agent.evals.runs.arms_and_cells import Cell, Plan
 from tui_agent.protocol.base import FrozenModel
 from tui_agent.protocol.events.session import TrajectoryEnd
 

@@ -24,7 +24,7 @@ from tui_agent.tui.theme.scrollbar import style_scrollbar
 from tui_agent.tui.theme.theme import Palette
 from tui_agent.tui.transcript.chat_search import Finder
 from tui_agent.tui.transcript.layout import Layout
-from tui_agent.tui.transcript.selection import Selection
+from tui_agent.tui.transcript.selected_text import Selection
 from tui_agent.tui.transcript.style import Look
 from tui_agent.tui.transcript.styled_rows import DECOR, Row, TextRun, restyle, strip_of
 from tui_agent.tui.transcript.tool_rows import QUICK_S, is_too_young, is_unfinished

@@ -17,11 +17,11 @@ from tui_agent.tui.text import clean
 from tui_agent.tui.time_slice import Slices
 from tui_agent.tui.transcript.canvas import TranscriptCanvas
 from tui_agent.tui.transcript.layout import Layout
-from tui_agent.tui.transcript.selection import selected_source
+from tui_agent.tui.transcript.selected_text import selected_source
 
 
 class TranscriptOperations(TranscriptCanvas):
-    """The transcript widget with the operations that the app calls; `TranscriptWidget` adds keys and mouse."""
+    """The transcript widget with the operations that the app calls; subclasses add mouse and keys."""
 
     _hover = ""
 
@@ -53,6 +53,11 @@ class TranscriptOperations(TranscriptCanvas):
             self.viewport.show(index, layout.slots[index].count - 1)
             self.viewport.show(index)
             self.repaint()
+
+    def scroll_rows(self, rows: int) -> None:
+        """Scroll down by `rows`, or up if `rows` is negative."""
+        self.viewport.scroll_rows(rows)
+        self.repaint()
 
     def scroll_to_end(self) -> None:
         """Scroll to the end of the transcript, and follow new rows."""

@@ -33,9 +33,9 @@ from tui_agent.evals.checks.commit_checks import CheckedCommit, CommitChecks, de
 from tui_agent.evals.checks.static_checks import run_static_checks
 from tui_agent.evals.checks.workspace import create_workspace
 from tui_agent.evals.checks.workspace_checks import Checker
+from tui_agent.evals.runs.arms_and_cells import ORACLE, Arm, Cell, Plan
 from tui_agent.evals.runs.failure_attribution import Conduct, Verdict, judge
 from tui_agent.evals.runs.oracle import CaseOracle
-from tui_agent.evals.runs.plan import ORACLE, Arm, Cell, Plan
 from tui_agent.evals.runs.pool import end_with_fault
 from tui_agent.evals.runs.preflight import require_model
 from tui_agent.evals.runs.run_folder import CellResult, RunFolder
