@@ -262,7 +262,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("whole_file", "show the whole change", "Approval", keys=("d", "ctrl+o"), scope="approval", footer="whole change", rank=5, method=("show_whole", "whole_file")),
     _a("whole_command", "show the whole command and all its effects", "Approval", keys=("d", "ctrl+o"), scope="approval", footer="whole command", rank=5, method=("show_whole", "whole_command")),
     _a("edit_rule", "edit the rule that `always` saves", "Approval", keys=("e",), scope="approval", footer="edit the rule", rank=6, method="press_edit"),
-    _a("show_policy", "show what each policy allows", "Approval", keys=("p",), scope="approval", footer="show the policy", rank=7, method="toggle_policy"),
+    _a("show_policy", "show what each policy allows, and the session's rules", "Approval", keys=("p",), scope="approval", footer="policies", rank=7, method="toggle_policy"),
     _a("refuse", "refuse", "Approval", keys=("escape",), scope="approval", footer="no", rank=8, method="refuse"),
     _a("approval_choose", "select the previous or next answer", "Approval", keys=("up", "down", "k", "j", "shift+tab", "tab"), scope="approval", choices=2, method="move"),
     _a("approval_give", "give the chosen answer", "Approval", keys=("enter",), scope="approval", footer="answer", method="give_chosen"),

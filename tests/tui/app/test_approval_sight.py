@@ -198,8 +198,20 @@ async def test_p_shows_the_policy_and_esc_goes_back() -> None:
             "asks before writing or running" in driven.text()
             and "asks if unsure or if a rule says so" in driven.text()
         )
+        assert (
+            "Rules of this session" in driven.text()
+            and "none yet; “Yes, this session” adds one" in driven.text()
+        )
+        assert "/policy shows saved rules too" in driven.text()
         await driven.press("escape")
         assert driven.session.submitted == [] and "asks if unsure or if a rule says so" not in driven.text()
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_the_footer_of_an_approval_names_the_key_for_the_policies(size: tuple[int, int]) -> None:
+    async with open_app(golden("night_shift"), size=size) as driven:
+        await ask(driven, command("make"))
+        assert "P policies   Esc no" in driven.rows()[-1]
 
 
 async def test_the_footer_names_the_answers_that_another_size_gives_back() -> None:

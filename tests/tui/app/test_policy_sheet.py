@@ -159,7 +159,12 @@ async def test_a_rule_of_the_session_is_taken_back_and_goes_from_the_list() -> N
         wished = driven.session.submitted[-1]
         assert isinstance(wished, RevokeRule) and wished.rule == RULE
         driven.session.feed(PermissionRevoked(rule=RULE))
-        await driven.until(lambda: "  nothing" in driven.text() and "rule revoked" in driven.text())
+        await driven.until(
+            lambda: (
+                "“Yes, this session” in an approval adds one" in driven.text()
+                and "rule revoked" in driven.text()
+            )
+        )
 
 
 async def test_a_saved_rule_is_removed_after_a_question_that_names_its_file() -> None:

@@ -243,10 +243,11 @@ class ApprovalBody:
             words = policy_words(name, unconfined=self.runs is not None and not self._request.sandbox)
             label = sheet.part(name.ljust(14), policy_role(name), bold=True)
             rows.append(sheet.line(width, [sheet.part(f"{mark} ", "success"), label, sheet.part(words)]))
-        if granted_rules:
-            rows += [sheet.line(width, []), *sheet.text_rows(width, "Allowed in this session", bold=True)]
-            for rule in granted_rules:
-                rows += sheet.text_rows(width, reveal_line(rule))
+        rows += [sheet.line(width, []), *sheet.text_rows(width, "Rules of this session", bold=True)]
+        for rule in granted_rules:
+            rows += sheet.text_rows(width, reveal_line(rule))
+        if not granted_rules:
+            rows += sheet.text_rows(width, "none yet; “Yes, this session” adds one", "t2")
         key = sheet.key_map.key_of("next_policy")
-        hint = f"To change the policy after you answer: {key} or /policy."
+        hint = f"After you answer: /policy shows saved rules too; {key} or /policy changes the policy."
         return [*rows, sheet.line(width, []), *sheet.text_rows(width, hint, "t3")]

@@ -261,8 +261,7 @@ class ApprovalRows(ApprovalState):
         wider = self.choice("a").wider_rule
         words = {"whole_file": less, "whole_command": less, "edit_rule": "all its tools" if wider else ""}
         keys = [hint(name, word) for name, word in words.items() if name not in self.disabled_actions]
-        keys = keys or [hint("show_policy")]
-        return [hint("approval_give"), *keys, leave]
+        return [hint("approval_give"), *keys, hint("show_policy"), leave]
 
     def _answer_rows(self, width: int) -> list[Strip]:
         rows: list[Strip] = []

@@ -149,10 +149,10 @@ class PolicySheet(ChoiceSheet[None]):
         return self.pen.hanging_rows(width, [label, mark], wrap(text, width - 10), self.style())
 
     def _session_rules(self, width: int, rows_above: int) -> list[Strip]:
-        rows = self.text_rows(width, "Allowed in this session", "t2", bold=True)
+        rows = self.text_rows(width, "Rules of this session", "t2", bold=True)
         rules = self.context.state.granted_rules
         if not rules:
-            rows += self.text_rows(width, "nothing", "t3", indent=2)
+            rows += self.text_rows(width, "none; “Yes, this session” in an approval adds one", "t3", indent=2)
         for number, rule in enumerate(rules, len(GRID)):
             pen = self._pen(number, rows_above + len(rows))
             pieces = wrap(clean_line(rule, reveal=True), width - 2)
@@ -162,11 +162,7 @@ class PolicySheet(ChoiceSheet[None]):
     def _file_rule_rows(self, width: int, rows_above: int) -> list[Strip]:
         rows, number = list[Strip](), len(GRID) + len(self.context.state.granted_rules)
         if not self._file_rules:
-            nothing = (
-                "loading"
-                if self._file_rules is None
-                else "none; to save a rule, answer an approval with Always"
-            )
+            nothing = "loading" if self._file_rules is None else "none; “Always” in an approval saves one"
             rows += self.text_rows(width, "Saved rules", "t2", bold=True)
             rows += self.text_rows(width, nothing, "t3", indent=2) if not self._fault else []
         rows += self.text_rows(width, self._fault, "error", indent=2) if self._fault else []
