@@ -312,7 +312,7 @@ async def test_the_result_of_a_subtask_that_ended_with_its_turn_names_the_change
         await bench.until("turn.finished")
         (result,) = results(bench)
         assert result.status == "interrupted"
-        assert " The subtask had already changed: a.txt (+2)." in str(result.content)
+        assert " The delegate had already changed: a.txt (+2)." in str(result.content)
 
 
 async def test_a_delegates_question_of_the_policy_is_asked_under_its_name(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ async def test_what_ran_below_is_lost_and_whoever_delegated_is_told_what_was_wri
         below = [one for one in closed if one.name == "write_file"]
         above = [one for one in closed if one.name == "spawn_subtask" and "a.txt" in str(one.content)]
         assert [one.status for one in (*below, *above)] == ["lost", "lost"]
-        assert "The subtask had already changed: a.txt (+1)." in str(above[0].content)
+        assert "The delegate had already changed: a.txt (+1)." in str(above[0].content)
         ended = [one for one in bench.of(AgentFinished) if "a.txt" in one.files_created]  # type: ignore[attr-defined]
         assert [one.reason for one in ended] == ["interrupted"]  # type: ignore[attr-defined]
 

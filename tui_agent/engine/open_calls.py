@@ -154,7 +154,7 @@ def _close_delegates(recorder: Recorder, call_id: CallId | None, *, crashed: boo
 def _describe_delegate_files(call: OpenCall) -> str:
     """List the files changed by an unfinished call's delegates. The list can be empty."""
     files = [_describe_file(file) for file in call.delegate_files if file.differs]
-    return f" The subtask had already changed: {', '.join(files)}." if files else ""
+    return f" The delegate had already changed: {', '.join(files)}." if files else ""
 
 
 def _describe_file(file: ChangedFile) -> str:

@@ -272,7 +272,7 @@ def test_a_question_without_anyone_there_is_a_no_with_its_reason() -> None:
     assert decide((ReadEffect(path="a"),), interactive=False).verdict == "allow"
     never = decide((ReadEffect(path="a"),), "ask read a", policy="read-only-delegate")
     assert (never.verdict, never.nobody_to_ask) == ("deny", False)
-    assert never.reason == "the rule `ask read a` says so, and a read-only subtask cannot ask for approval"
+    assert never.reason == "the rule `ask read a` says so, and a read-only delegate cannot ask for approval"
 
 
 def test_network_is_asked_about_denied_or_not_understood() -> None:

@@ -100,7 +100,7 @@ def check_command(
         case commands.Interrupt() | commands.Pause() if not running:
             return Refusal(NOTHING_RUNS)
         case commands.Interrupt(scope="agent", agent=agent) if not _has_delegate(state, agent):
-            return Refusal("This subtask has ended.")
+            return Refusal("This delegate has ended.")
         case commands.DecidePermission(request_id=request_id) if request_id not in decisions:
             return Refusal("This question is no longer open.")
         case commands.AnswerQuestion(question_id=question_id) if question_id not in answers:

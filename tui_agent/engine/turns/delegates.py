@@ -112,7 +112,7 @@ class DelegateRunner:
         delegation, state = self._parts.delegation, self._parts.recorder.state_of(parent)
         level = state.delegate_level + 1
         if level > delegation.max_depth:
-            raise ToolError("A subtask cannot start further subtasks.", hint="Do this part yourself.")
+            raise ToolError("A delegate cannot start further delegates.", hint="Do this part yourself.")
         role = delegation.roles.get(task.role)
         if role is None:
             known = ", ".join(delegation.offered_roles) or "none"
@@ -147,7 +147,7 @@ class DelegateRunner:
                 )
             if not self._can_use(name, deeper=deeper):
                 raise ToolError(
-                    f"A subtask cannot use {name}.", hint="Leave out this tool, and do that part yourself."
+                    f"A delegate cannot use {name}.", hint="Leave out this tool, and do that part yourself."
                 )
         names = requested or role.tools or FILE_TOOLS
         return tuple(name for name in names if self._can_use(name, deeper=deeper))

@@ -44,7 +44,7 @@ NOBODY = "no one is there to answer"
 _MAX_INDEXES = 8
 MAX_CHECKED_CHARS = 100_000
 """Maximum length of the checked text, in characters. The user is always asked about a longer command line."""
-NEVER_ASKS = "a read-only subtask cannot ask for approval"
+NEVER_ASKS = "a read-only delegate cannot ask for approval"
 
 
 class RulePolicy:

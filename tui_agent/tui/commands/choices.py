@@ -57,7 +57,7 @@ async def list_agents(
 ) -> None:
     """Show the agents of one kind in the list `picker`, followed by the rows `others`.
 
-    `kind`: `hub` for main agents, `delegate` for subagents. `now`: the name of the current agent.
+    `kind`: `hub` for main agents, `delegate` for delegates. `now`: the name of the current agent.
     """
     _, output = await context.ask("agents", "list", "--json", *context.place)
     rows = json_rows(output)

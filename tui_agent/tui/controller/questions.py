@@ -19,7 +19,7 @@ from tui_agent.tui.widgets.covered_prompt import RECENT_S, CoveredPrompt
 
 
 def _asking_delegate(state: SessionStateView, request: PermissionRequested) -> str:
-    """Return the name of the subagent that asks for permission; empty for the main agent."""
+    """Return the name of the delegate that asks for permission; empty for the main agent."""
     agents = [call.agent for call in state.open_calls if call.call_id == request.call_id]
     return next((delegate.agent for delegate in state.delegates if delegate.agent in agents), "")
 

@@ -123,7 +123,7 @@ class LinePrinter:
             self.say(clean(line))
 
     def _delegate_lines(self, record: Envelope) -> list[str]:
-        """Return the lines for an event of a subagent, prefixed with the subagent's name."""
+        """Return the lines for an event of a delegate, prefixed with the delegate's name."""
         match record.payload:
             case AgentSpawned(task=task):
                 return [f"{record.agent} begins, {clean_line(text_preview(task))}"]

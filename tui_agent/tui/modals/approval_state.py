@@ -82,7 +82,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
         """Number of waiting requests, including the request on this sheet."""
         self.granted_rules = granted_rules
         self.asking_agent = ""
-        """The name of the subagent whose tool call needs the approval; empty for the main agent."""
+        """The name of the delegate whose tool call needs the approval; empty for the main agent."""
         self.following_calls = 0
         """Number of later calls of the same tool that will also need approval."""
         self.default_answer: Answer = "n" if request.default_no else "y"

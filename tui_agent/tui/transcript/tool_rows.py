@@ -46,7 +46,7 @@ _MAX_REMARK_CELLS: Final = 48
 _MIN_TARGET_CELLS: Final = 10
 """Minimum width in cells of the target's first row."""
 _MIN_ROOMY_CELLS: Final = 64
-"""Minimum width of the transcript, in cells, to show the iteration in a subagent's row."""
+"""Minimum width of the transcript, in cells, to show the iteration in a delegate's row."""
 _COMMAND_LINES: Final = 3
 
 _WORDS: Final[dict[ToolState, str]] = {
@@ -102,7 +102,7 @@ def is_open_by_default(entry: ToolEntry, has_turn_ended: bool) -> bool:
 
 
 def is_subtask(entry: ToolEntry) -> bool:
-    """Return True if the call runs a subagent."""
+    """Return True if the call runs a delegate."""
     return entry.verb.startswith("[")
 
 
@@ -261,7 +261,7 @@ def _outcome(entry: ToolEntry, *, roomy: bool) -> str:
 
 
 def _usage(subtask: Subtask | None, *, roomy: bool) -> str:
-    """Return a subagent's iteration and tokens; on a narrow screen, only the tokens."""
+    """Return a delegate's iteration and tokens; on a narrow screen, only the tokens."""
     if subtask is None or not subtask.iteration:
         return ""
     used = f" · {format_tokens(subtask.usage.tokens)} tokens" if subtask.usage.tokens else ""
