@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tui_agent.context.assembly import Assembly, RequestInput
+from tui_agent.context.request_assembly import Assembly, RequestInput
 from tui_agent.context.token_counter import Tokens, load_bundled_vocabulary
 from tui_agent.ports.middleware import Fragment
 from tui_agent.protocol.base import CallId, RequestId

@@ -209,7 +209,7 @@ WHOLE = """
 import asyncio, json, time, sys
 from pathlib import Path
 from tui_agent.folds.views import Views
-from tui_agent.session.remote import RemoteFollower
+from tui_agent.session.remote_session import RemoteFollower
 from tui_agent.tui.controller.pump import Pump
 
 class Closed:

@@ -21,7 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from tui_agent.models.assembler import Assembler
+from tui_agent.models.answer_assembler import Assembler
 from tui_agent.models.factory import ModelFactory
 from tui_agent.ports.model import ModelRequest
 from tui_agent.protocol.base import RequestId

@@ -20,7 +20,7 @@ from pydantic import AfterValidator, BaseModel
 from tui_agent.config.extensions import note_files
 from tui_agent.config.extensions.note_files import list_note_locations as list_note_locations
 from tui_agent.config.extensions.note_files import read_note as read_note
-from tui_agent.config.settings.extras import install_hint as install_hint
+from tui_agent.config.settings.optional_packages import install_hint as install_hint
 from tui_agent.config.small_files import replace_private as replace_private
 from tui_agent.errors import BlobNotFound as BlobNotFound
 from tui_agent.errors import EnvironmentFault as EnvironmentFault
@@ -76,6 +76,7 @@ from tui_agent.ports.environment import ExecSpec as ExecSpec
 from tui_agent.ports.environment import FileContent as FileContent
 from tui_agent.ports.environment import FileInfo as FileInfo
 from tui_agent.ports.environment import PipedProcess as PipedProcess
+from tui_agent.ports.eval_functions import Verdict as Verdict
 from tui_agent.ports.hook import HOOK_EVENTS as HOOK_EVENTS
 from tui_agent.ports.hook import HookAnswer as HookAnswer
 from tui_agent.ports.job import JobReport as JobReport
@@ -108,7 +109,6 @@ from tui_agent.ports.tool import Tool as Tool
 from tui_agent.ports.tool import ToolContext as ToolContext
 from tui_agent.ports.tool import ToolResult as ToolResult
 from tui_agent.ports.tool import ToolSpec as ToolSpec
-from tui_agent.ports.verdict import Verdict as Verdict
 from tui_agent.protocol.artifacts import Artifact as Artifact
 from tui_agent.protocol.artifacts import left_out_note as left_out_note
 from tui_agent.protocol.artifacts import shorten_text as shorten_text

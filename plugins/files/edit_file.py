@@ -11,7 +11,8 @@ from itertools import takewhile
 
 import tui_agent.plugin_api as api
 
-from .file_changes import (
+from .edit_mismatch import explain_mismatch
+from .planned_change import (
     FileChange,
     compute_change,
     describe_binary,
@@ -19,7 +20,6 @@ from .file_changes import (
     read_existing,
     write_change,
 )
-from .mismatch import explain_mismatch
 
 MAX_BYTES = 20_000_000
 

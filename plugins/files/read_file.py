@@ -9,7 +9,7 @@ from pydantic import Field
 
 import tui_agent.plugin_api as api
 
-from .file_changes import describe_binary
+from .planned_change import describe_binary
 
 MAX_LINES = 2000
 MAX_CHARS = 50_000

@@ -2,7 +2,7 @@
 
 import tui_agent.plugin_api as api
 
-from .file_changes import (
+from .planned_change import (
     FileChange,
     compute_change,
     preview_change,

@@ -3,7 +3,7 @@
 from tui_agent.plugin_api import PluginApi
 
 from .language_server import LanguageServerTool
-from .server import LspSettings
+from .running_server import LspSettings
 
 
 def register(api: PluginApi) -> None:

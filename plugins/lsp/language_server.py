@@ -16,9 +16,9 @@ from pydantic import Field
 
 import tui_agent.plugin_api as api
 
-from .connection import ServerGone, ServerRefused, clean
 from .edits import FileEdit, apply_edits, edits_by_file, find_position, path_of
-from .server import LanguageServer, LspSettings, find_command, run_server
+from .running_server import LanguageServer, LspSettings, find_command, run_server
+from .server_connection import ServerGone, ServerRefused, clean
 
 MAX_STARTS = 2
 MAX_CHANGES = 10_000

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 import tui_agent.plugin_api as api
 
-from .document import Notebook
+from .notebook_file import Notebook
 
 
 class EditNotebookArgs(api.FrozenModel, coerce_numbers_to_str=True):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import tui_agent.plugin_api as api
 
-from .document import join_lines
+from .notebook_file import join_lines
 
 MAX_IMAGES = 4
 MAX_IMAGE_BYTES = 5_000_000

@@ -6,7 +6,7 @@ from pydantic import Field
 
 import tui_agent.plugin_api as api
 
-from .document import Cell, Notebook
+from .notebook_file import Cell, Notebook
 from .outputs import image_parts, output_images, output_text, shorten
 
 MAX_LIST_CHARS = 30_000

@@ -16,8 +16,8 @@ from pydantic import Field
 
 import tui_agent.plugin_api as api
 
-from .document import Notebook
-from .kernel import CellRun, Kernel, KernelGone, run_kernel
+from .kernel_client import CellRun, Kernel, KernelGone, run_kernel
+from .notebook_file import Notebook
 from .outputs import image_parts, output_images, output_text, shorten
 
 MAX_MODEL_CHARS = 16_000

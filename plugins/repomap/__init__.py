@@ -1,5 +1,5 @@
 """Plugin: the repository map. It ranks files for a question and shows their relevant symbols."""
 
-from .repomap import repo_map
+from .repo_map import repo_map
 
 __all__ = ["repo_map"]

@@ -2,7 +2,7 @@
 
 from tui_agent.plugin_api import PluginApi
 
-from . import jobs
+from . import read_job_output
 from .run_command import RunCommand
 from .run_tests import RunTests
 
@@ -10,5 +10,5 @@ from .run_tests import RunTests
 def register(api: PluginApi) -> None:
     """Register the tools."""
     api.tool(RunCommand())
-    api.tool(jobs.read_job_output)
+    api.tool(read_job_output.read_job_output)
     api.tool(RunTests())

@@ -11,8 +11,8 @@ from dataclasses import replace
 from tui_agent.plugin_api import EnvironmentFault, ExecResult, ExecSpec, TestFinished, ToolContext, ToolError
 
 from .command_output import DecodedOutput, decode_output
-from .counts import TestCounts, read_counts
 from .frameworks import TestCommand
+from .pass_fail_counts import TestCounts, read_counts
 
 MAX_KEPT_BYTES, KEPT_TAIL_BYTES = 50_000_000, 10_000_000
 """Maximum stored bytes of a program's output. Of these, `KEPT_TAIL_BYTES` are reserved for the output's end."""

@@ -11,7 +11,7 @@ from .command_output import DecodedOutput, shorten_for_model
 from .command_words import plain_words, split_words
 from .execution import count_tests, describe_end, run_program, sandbox_note, test_event
 from .frameworks import TestCommand, detect_framework
-from .jobs import background_jobs, job_result
+from .read_job_output import background_jobs, job_result
 
 MAX_TIMEOUT = 3600
 MAX_COMMAND = 100_000

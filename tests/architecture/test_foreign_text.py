@@ -37,7 +37,7 @@ PRINTERS = {
     "tui_agent/cli/sessions/command.py": "JSON escaped by `plain_json`, and lines cleaned by `printable`",
     "tui_agent/cli/run/part_printer.py": "a line cleaned by `printable`",
     "tui_agent/cli/themes.py": "colour values that were validated",
-    "tui_agent/cli/run/headless.py": "a constant sentence, from a signal handler, where nothing else may run",
+    "tui_agent/cli/run/prompt_and_signals.py": "a constant sentence, from a signal handler, where nothing else may run",
     "tui_agent/__main__.py": "the version",
 }
 """Who may write to standard output or error, and how it is cleaned."""

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from plugins.shell.counts import read_counts
+from plugins.shell.pass_fail_counts import read_counts
 from tests.stubs.pattern_attacks import find_slow_attack
 from tests.stubs.rows import rows
 from tui_agent.engine import delta_merge
-from tui_agent.models.normalisation import text_call
+from tui_agent.models.tool_call_repair import text_call
 from tui_agent.policy.bash import cursor, loose_reading
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,8 +40,8 @@ A_TEXT, ON_ONE_LINE = "a text, escaped", "on one line, from its beginning"
 DYNAMIC = {
     "plugins.files.edit_file: pattern": "lines of text, escaped",
     "plugins.files.edit_file: re.escape(old)": A_TEXT,
-    r"plugins.shell.counts: f'(?<!\\d)(\\d++) ({words})\\b'": "below, with its reader",
-    "plugins.shell.counts: pattern": "below, with its reader",
+    r"plugins.shell.pass_fail_counts: f'(?<!\\d)(\\d++) ({words})\\b'": "below, with its reader",
+    "plugins.shell.pass_fail_counts: pattern": "below, with its reader",
     r"tui_agent.context.init_guide: f'(?<![\\w-]){re.escape(core)}(?![\\w-])'": A_TEXT,
     r"tui_agent.context.repomap.symbol_names: f'\\b{re.escape(owner)}\\b'": A_TEXT,
     "tui_agent.context.repomap.full_scan: re.escape(sought) + b'(?![0-9])'": A_TEXT,

@@ -148,7 +148,7 @@ def test_the_apps_process_loads_no_engine(code: str) -> None:
 
 def test_the_apps_process_loads_nothing_that_looks_for_secrets() -> None:
     """What it is told has been looked through by the engine; it looks itself only at what a failure says."""
-    found = modules("import tui_agent.tui.controller.session_controller, tui_agent.session.remote")
+    found = modules("import tui_agent.tui.controller.session_controller, tui_agent.session.remote_session")
     assert not [name for name in found if name.startswith("tui_agent.store.redaction")]
 
 

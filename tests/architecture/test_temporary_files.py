@@ -25,7 +25,7 @@ UNSAFE = {
 """A name without its file, a folder to put a name into, a file that others may open by name while it is written."""
 SHARED = re.compile(r"/(?:tmp|dev/shm)(?!\w)")
 NAMES_THEM = {
-    "plugins/lsp/server.py": "a hint about a language server that the user installed there",
+    "plugins/lsp/running_server.py": "a hint about a language server that the user installed there",
     "tui_agent/evals/checks/tests_and_verifier.py": "where a task's tests have their own private folder",
     "tui_agent/cli/checkout_part.py": "an example in a help text",
     "tui_agent/workspace/containers/command_lines.py": "the home folder inside a container",

@@ -11,7 +11,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "tree_sitter": ("tui_agent/context/repomap/", "tui_agent/policy/bash"),
     "tiktoken": ("tui_agent/context/token_counter.py",),
     "watchfiles": ("tui_agent/tui/controller/startup.py", "tui_agent/plugin_host/"),
-    "tomlkit": ("tui_agent/config/settings/user_file.py", "tui_agent/evals/frozen/freeze.py"),
+    "tomlkit": ("tui_agent/config/settings/config_toml_edits.py", "tui_agent/evals/frozen/freeze.py"),
     "httpx": (
         "tui_agent/models/",
         "tui_agent/evals/environments/environment_client.py",

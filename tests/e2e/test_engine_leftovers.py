@@ -16,7 +16,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.commands import Close, Interrupt, SubmitPrompt
 from tui_agent.protocol.events.tool import ToolStarted
 from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.session.remote import RemoteSession
+from tui_agent.session.remote_session import RemoteSession
 
 __all__ = ["options"]
 PATIENCE_S = 30.0

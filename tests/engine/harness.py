@@ -26,13 +26,13 @@ from tui_agent.ports.checkpoint import Checkpoints
 from tui_agent.ports.delegate import DelegationRules
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import Hook
-from tui_agent.ports.knowledge import Knowledge
 from tui_agent.ports.log import OtherChange
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import FinishChunk, ModelChunk, ModelClient, ModelRequest, TextChunk, ToolCallChunk
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.repomap import RepoMaps
 from tui_agent.ports.slash_command import SlashCommand
+from tui_agent.ports.symbols_and_skills import Knowledge
 from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolServers, ToolSpec
 from tui_agent.protocol.base import JsonMap, Payload, RunId
 from tui_agent.protocol.commands import Command

@@ -16,7 +16,7 @@ from tui_agent.errors import ToolError
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.plugin_api import BaseMiddleware, Fragment, TurnContext, tool
 from tui_agent.plugin_host.loader import LoadedPlugins
-from tui_agent.plugin_host.offers import OfferedListener
+from tui_agent.plugin_host.registered_objects import OfferedListener
 from tui_agent.ports.agent import Action, AskModel
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.middleware import ToolNext

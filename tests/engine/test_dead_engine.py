@@ -19,7 +19,7 @@ from tui_agent.protocol.commands import Interrupt, SubmitPrompt
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.session.remote import RemoteSession
+from tui_agent.session.remote_session import RemoteSession
 
 __all__ = ["options"]
 PLUGIN = """

@@ -21,7 +21,7 @@ from tui_agent.engine.plugins.stop import StopIgnored, stop_in_time
 from tui_agent.engine.plugins.wrappers import GuardedMiddleware
 from tui_agent.errors import PluginError
 from tui_agent.plugin_api import BaseMiddleware, tool
-from tui_agent.plugin_host.offers import OfferedHook
+from tui_agent.plugin_host.registered_objects import OfferedHook
 from tui_agent.ports.middleware import ToolNext
 from tui_agent.ports.tool import ToolContext, ToolResult
 from tui_agent.protocol.commands import Interrupt, SubmitPrompt

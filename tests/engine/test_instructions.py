@@ -13,7 +13,6 @@ from tests.engine.harness import call, running, say
 from tests.engine.talks import Talks, judged, rules, use
 from tests.engine.talks import tools as all_tools
 from tests.stubs.tool_context import tools_of
-from tui_agent.context.assembly import SEPARATOR
 from tui_agent.context.instructions import (
     MAX_FILE_CHARS,
     MIN_CHARS,
@@ -21,6 +20,7 @@ from tui_agent.context.instructions import (
     folders_of,
     insert_files,
 )
+from tui_agent.context.request_assembly import SEPARATOR
 from tui_agent.engine.middleware.instructions import Instructions
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.registry import ToolRegistry

@@ -14,7 +14,7 @@ from tui_agent.protocol.commands import SubmitPrompt, Undo
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
-from tui_agent.session.local import LocalSession
+from tui_agent.session.local_session import LocalSession
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.fold_cache import CACHE_FILE, MIN_EVENTS
 from tui_agent.store.log_reader import iterate_records

@@ -15,7 +15,7 @@ from tests.stubs.tool_context import Bench, text, tools_of
 from tui_agent.context.mentions.mentions import NOT_INDEXED_NOTE, Sources, resolve_mentions
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.environment import FileInfo
-from tui_agent.ports.knowledge import SymbolLocation
+from tui_agent.ports.symbols_and_skills import SymbolLocation
 from tui_agent.protocol.commands import Queue, Steer, SubmitPrompt
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.files import FileChanged

@@ -8,7 +8,7 @@ import pytest
 
 from tests.stubs.store import said, store
 from tui_agent.protocol.envelope import Record
-from tui_agent.session.remote import RemoteFollower
+from tui_agent.session.remote_session import RemoteFollower
 
 
 class Pipe:

@@ -11,7 +11,7 @@ import pytest
 from tests.stubs.store import said, store
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.session.engine_handle import EngineHandle
-from tui_agent.session.remote import RemoteSession
+from tui_agent.session.remote_session import RemoteSession
 
 
 def silent_engine() -> EngineHandle:

@@ -14,8 +14,8 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.config.settings.layers import load_config
 from tui_agent.engine.middleware.repomap import LATE_REASON, RepoMapSection
 from tui_agent.errors import EnvironmentFault
-from tui_agent.ports.knowledge import SymbolLocation
 from tui_agent.ports.repomap import MapRequest, RenderedMap
+from tui_agent.ports.symbols_and_skills import SymbolLocation
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.commands import SetContextMode, SetRepoMap, SetRepoMapOptions, SubmitPrompt
 from tui_agent.protocol.events.context import ContextPacked, RepomapBuilt, RepomapUsed

@@ -21,7 +21,7 @@ from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.parts import TextPart
 from tui_agent.protocol.settings import Budgets
-from tui_agent.session.remote import RemoteSession
+from tui_agent.session.remote_session import RemoteSession
 from tui_agent.wiring.session import open_session
 
 SCRIPT = """

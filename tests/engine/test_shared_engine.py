@@ -16,7 +16,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.serve.engine_socket import EngineSocket
 from tui_agent.serve.hosted_sessions import HostedSessions
-from tui_agent.session.remote import RemoteSession
+from tui_agent.session.remote_session import RemoteSession
 
 __all__ = ["SCRIPT", "options"]
 

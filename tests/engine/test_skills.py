@@ -13,7 +13,7 @@ from tui_agent.config.project.project_files import read_project_files
 from tui_agent.context.skills import SkillStore
 from tui_agent.engine.middleware.prompt_sections import SkillsSection
 from tui_agent.errors import ToolError
-from tui_agent.ports.knowledge import Knowledge
+from tui_agent.ports.symbols_and_skills import Knowledge
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.events.instructions import SkillsLoaded
 from tui_agent.protocol.parts import TextContent

@@ -12,7 +12,7 @@ from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.text.session_figures import describe_context
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.servers import McpServers, StartTimes
-from tui_agent.plugin_host.offers import OfferedSlashCommand
+from tui_agent.plugin_host.registered_objects import OfferedSlashCommand
 from tui_agent.ports.slash_command import SlashCommand
 from tui_agent.protocol.app_commands import NO_OWN_COMMANDS
 from tui_agent.protocol.commands import Interrupt, RunCommand, SendQueued, Steer, SubmitPrompt

@@ -20,8 +20,8 @@ from tui_agent.evals.runs.cell_run import run_cell
 from tui_agent.evals.runs.run_folder import CellResult, RunFolder
 from tui_agent.export.trajectory.parquet import read_trace
 from tui_agent.export.trajectory.trajectory_file import BUNDLE, TRACE, read_session_trace
-from tui_agent.plugin_host.offers import OfferedFactory
-from tui_agent.ports.verdict import Verdict, Verifier
+from tui_agent.plugin_host.registered_objects import OfferedFactory
+from tui_agent.ports.eval_functions import Verdict, Verifier
 from tui_agent.protocol.envelope import Record
 from tui_agent.store.redaction.redactor import Redactor
 

@@ -16,7 +16,7 @@ from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished, UserMessageReceived
-from tui_agent.session.local import LocalSession
+from tui_agent.session.local_session import LocalSession
 from tui_agent.wiring.session import open_session
 
 STUB = Path(__file__).parents[1] / "stubs" / "mcp_server.py"

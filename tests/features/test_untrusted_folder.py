@@ -7,7 +7,7 @@ import pytest
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.session.headless_turn import run_turn
-from tui_agent.session.remote import RemoteSession
+from tui_agent.session.remote_session import RemoteSession
 from tui_agent.tui.cli_client import CommandLine
 
 

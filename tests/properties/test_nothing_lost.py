@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.stubs.examples import example_count
-from tui_agent.context.assembly import Assembly, RequestInput
+from tui_agent.context.request_assembly import Assembly, RequestInput
 from tui_agent.context.summary import summary_facts
 from tui_agent.context.summary.summary import Summary, build_summary
 from tui_agent.context.summary.summary_facts import (

@@ -14,7 +14,7 @@ import pytest
 
 from tests.stubs.clock import FakeClock, SequentialIds
 from tests.stubs.sse_server import Reply, Shape, SseServer, running
-from tui_agent.models.assembler import Assembler
+from tui_agent.models.answer_assembler import Assembler
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.litellm_client import LiteLLMClient, load
 from tui_agent.models.replay_model import RecordedAnswers, ReplayClient

@@ -16,7 +16,7 @@ import anyio
 from tui_agent.acp.editor_agent import EditorAgent
 from tui_agent.config.options import SessionOptions
 from tui_agent.json_text import parse_json
-from tui_agent.session.remote import RemoteSession
+from tui_agent.session.remote_session import RemoteSession
 from tui_agent.session.stdio import claim_stdio, open_streams
 
 MAX_LINE_BYTES = 64 * 1024 * 1024

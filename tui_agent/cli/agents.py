@@ -7,7 +7,7 @@ from tui_agent.cli.console.output import say_json, say_json_lines, table, warn
 from tui_agent.cli.console.shared_options import Parser, Verbs, ignored_file_notices, load_context
 from tui_agent.config.extensions.agent_files import FOLDER
 from tui_agent.config.paths import PROJECT_FOLDER
-from tui_agent.config.project.neighbour_layouts import PROJECT_LAYOUTS
+from tui_agent.config.project.other_agents_files import PROJECT_LAYOUTS
 from tui_agent.engine.agent_programs.program_agent import DESCRIPTIONS
 from tui_agent.engine.middleware.subagents import BUNDLED_AGENTS, Subagents
 from tui_agent.ports.delegate import Role

@@ -8,7 +8,7 @@ import anyio
 from tui_agent.cli.console.output import say, say_json, say_json_lines, say_result, table
 from tui_agent.cli.console.shared_options import Parser, Verbs, load_context
 from tui_agent.errors import ConfigError, ModelError
-from tui_agent.models.assembler import Assembler
+from tui_agent.models.answer_assembler import Assembler
 from tui_agent.models.faults import is_unknown_model
 from tui_agent.ports.model import ModelClient, ModelFault, ModelRequest
 from tui_agent.protocol.base import RequestId

@@ -16,7 +16,7 @@ import anyio
 
 from tui_agent.cli.console.output import say
 from tui_agent.cli.console.shared_options import EVERYTHING, add_groups, add_option, session_options
-from tui_agent.config.settings.extras import load_package
+from tui_agent.config.settings.optional_packages import load_package
 from tui_agent.errors import UsageError
 
 EXAMPLES = """\

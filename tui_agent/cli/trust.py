@@ -14,8 +14,8 @@ from tui_agent.cli.console.output import say, say_json, table
 from tui_agent.cli.console.shared_options import GROUPS, add_flag, session_options
 from tui_agent.config.paths import Paths, find_paths
 from tui_agent.config.project import trust
-from tui_agent.config.project.project_effects import describe_effect
 from tui_agent.config.project.trust import Project, load_projects
+from tui_agent.config.project.trust_effects import describe_effect
 from tui_agent.errors import UsageError
 
 EXAMPLES = """\

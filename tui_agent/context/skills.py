@@ -13,12 +13,12 @@ from typing import Final, Literal, TypeAlias
 
 from tui_agent.config.front_matter import split_front_matter
 from tui_agent.config.paths import PROJECT_FOLDER
-from tui_agent.config.project.neighbour_layouts import PROJECT_LAYOUTS
+from tui_agent.config.project.other_agents_files import PROJECT_LAYOUTS
 from tui_agent.config.project.project_files import ProjectFiles
 from tui_agent.config.small_files import read_regular
 from tui_agent.errors import ToolError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.ports.knowledge import SkillText
+from tui_agent.ports.symbols_and_skills import SkillText
 from tui_agent.protocol.events.instructions import SkillRecord
 from tui_agent.units import format_bytes
 

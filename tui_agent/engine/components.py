@@ -18,13 +18,13 @@ from tui_agent.ports.clock import Clock, Ids
 from tui_agent.ports.delegate import DelegationRules
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import Hook
-from tui_agent.ports.knowledge import Knowledge
 from tui_agent.ports.log import Blobs, OtherChange
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
 from tui_agent.ports.policy import Policy
 from tui_agent.ports.repomap import RepoMaps
 from tui_agent.ports.slash_command import SlashCommand
+from tui_agent.ports.symbols_and_skills import Knowledge
 from tui_agent.ports.tool import Service, ToolServers
 from tui_agent.protocol.base import JsonMap, Payload
 from tui_agent.protocol.settings import Effort, ModelInfo

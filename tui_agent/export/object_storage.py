@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from tui_agent.config.settings.extras import load_package
+from tui_agent.config.settings.optional_packages import load_package
 from tui_agent.errors import StoreError, UsageError
 
 S3_SCHEME: Final = "s3://"

@@ -20,7 +20,6 @@ from tui_agent.plugin_functions import DECORATED
 from tui_agent.plugin_host.discover import FoundPlugin, PluginPlaces, discover, is_plugin_on
 from tui_agent.plugin_host.error_text import describe_plugin_error, locate_plugin_error
 from tui_agent.plugin_host.load_records import TOOK_TOO_LONG, LoadRecords, PluginLeftOut
-from tui_agent.plugin_host.offers import Offers
 from tui_agent.plugin_host.parallel_calls import Outcome, TimeLimitReached, run_side_by_side
 from tui_agent.plugin_host.plugin_imports import (
     files_state,
@@ -30,6 +29,7 @@ from tui_agent.plugin_host.plugin_imports import (
     take_modules,
     unload_modules,
 )
+from tui_agent.plugin_host.registered_objects import Offers
 from tui_agent.plugin_host.registration import OwnedApi
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.units import format_time_limit

@@ -12,8 +12,8 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.plugin_host.bundled_files import bundled_folder
 from tui_agent.plugin_host.discover import PluginPlaces, discover, plugin_at, plugins_at
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
-from tui_agent.plugin_host.offers import OfferedTool
 from tui_agent.plugin_host.plugin_imports import unload_modules
+from tui_agent.plugin_host.registered_objects import OfferedTool
 from tui_agent.protocol.events.plugin import PluginLoaded
 
 NAME_TAKEN = "{0} is the name of a bundled plugin, so a plugin of yours with this name is not loaded."

@@ -17,7 +17,7 @@ from tui_agent.config.settings.providers import CLIENTS, PROVIDERS
 from tui_agent.errors import PluginError
 from tui_agent.plugin_functions import FunctionOffer
 from tui_agent.plugin_host.discover import PluginPlaces
-from tui_agent.plugin_host.offers import (
+from tui_agent.plugin_host.registered_objects import (
     AnyTool,
     OfferedFactory,
     OfferedHook,

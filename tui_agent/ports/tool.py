@@ -11,10 +11,10 @@ from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.delegate import Delegates
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.job import Jobs
-from tui_agent.ports.knowledge import Skills
 from tui_agent.ports.log import Blobs
 from tui_agent.ports.program import Programs
 from tui_agent.ports.repomap import RepoMaps
+from tui_agent.ports.symbols_and_skills import Skills
 from tui_agent.protocol.base import CallId, JsonMap, LongText, Payload
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.effects import Effect

@@ -13,7 +13,7 @@ from string import Template
 import anyio
 from aiohttp import web
 
-from tui_agent.config.settings.extras import load_package
+from tui_agent.config.settings.optional_packages import load_package
 from tui_agent.errors import UsageError, os_errors_as
 from tui_agent.serve.access import AccessControl
 from tui_agent.serve.page_connection import MAX_INPUT_BYTES, PageConnection, clamp_cells

@@ -23,7 +23,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.session.clock import RandomIds
 from tui_agent.session.pending_commands import PendingCommand, PendingCommands
-from tui_agent.session.remote import RemoteSession
+from tui_agent.session.remote_session import RemoteSession
 from tui_agent.wiring.startup_context import load_startup_context
 
 LINGER_S = 60.0

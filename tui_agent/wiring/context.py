@@ -10,7 +10,7 @@ from functools import partial
 
 from pydantic import BaseModel
 
-from tui_agent.config.project.neighbour_layouts import user_folders
+from tui_agent.config.project.other_agents_files import user_folders
 from tui_agent.context.instructions import InstructionFiles
 from tui_agent.context.skills import FOLDER, SkillStore
 from tui_agent.engine.middleware.instructions import Instructions
@@ -31,9 +31,9 @@ from tui_agent.engine.tools.tool_access import denial_reason
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.delegate import Role
 from tui_agent.ports.environment import Environment
-from tui_agent.ports.knowledge import Knowledge
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.policy import Policy
+from tui_agent.ports.symbols_and_skills import Knowledge
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.parts import ToolCallPart
 from tui_agent.store.session_log import SessionLog

@@ -24,7 +24,7 @@ from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.ports.session import LockedNote, OpenedNote, StorageFaultNote
 from tui_agent.protocol.commands import Close
 from tui_agent.session.fault_redaction import build_fault_redactor
-from tui_agent.session.local import LocalSession
+from tui_agent.session.local_session import LocalSession
 from tui_agent.session.stdio import claim_stdio, open_streams
 from tui_agent.session.wire import (
     LINE_LIMIT,

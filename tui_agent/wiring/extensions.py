@@ -20,7 +20,7 @@ from tui_agent.config.extensions.claude_hooks import (
     read_answer,
 )
 from tui_agent.config.extensions.command_files import FOLDER, CommandFile, CommandFiles, load_command_files
-from tui_agent.config.project.neighbour_layouts import user_folders
+from tui_agent.config.project.other_agents_files import user_folders
 from tui_agent.config.project.project_files import ProjectFiles, read_project_files
 from tui_agent.config.settings.api_keys import load_keys
 from tui_agent.config.settings.providers import PROVIDERS
@@ -35,7 +35,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.mcp.servers import McpServers, ServerOffers
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
-from tui_agent.plugin_host.offers import OfferedHook
+from tui_agent.plugin_host.registered_objects import OfferedHook
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import Hook, HookAnswer, HookFunction, HookReply
 from tui_agent.ports.slash_command import CommandAnswer, SlashCommand

@@ -8,7 +8,7 @@ from typing import Any
 
 from tui_agent.config.extensions.agent_files import FOLDER as AGENTS
 from tui_agent.config.extensions.command_files import FOLDER as COMMANDS
-from tui_agent.config.project.neighbour_layouts import user_folders
+from tui_agent.config.project.other_agents_files import user_folders
 from tui_agent.config.settings.settings import Config
 from tui_agent.engine.agent_programs.program_agent import INSTALL_HINTS, PROGRAMS
 from tui_agent.engine.plugins.wrappers import GuardedAgent
@@ -18,7 +18,7 @@ from tui_agent.errors import ConfigError, PluginError
 from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.load_records import RECORDS_FOLDER
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
-from tui_agent.plugin_host.places import plugin_places
+from tui_agent.plugin_host.plugin_folders import plugin_places
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.environment import Environment, ExecSpec
 from tui_agent.ports.tool import Tool

@@ -9,7 +9,7 @@ from pathlib import Path
 from tui_agent.config.extensions.note_files import notes_folder
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.errors import ConfigError
-from tui_agent.plugin_host.offers import OfferedPolicyTable
+from tui_agent.plugin_host.registered_objects import OfferedPolicyTable
 from tui_agent.policy.catalog.catalog import Catalog, Layer, built_in_catalog
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.decision.rule_file import all_rules

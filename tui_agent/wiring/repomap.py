@@ -18,9 +18,9 @@ from tui_agent.context.repomap.repository_map import RepoMap, Visibility
 from tui_agent.context.repomap.symbol_names import belongs_to, qualified_name, split_qualified_name
 from tui_agent.errors import EnvironmentFault
 from tui_agent.policy.places.path_places import may_hold_secrets, rules_digest
-from tui_agent.ports.knowledge import SymbolLocation
 from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage, MapRequest, RenderedMap
+from tui_agent.ports.symbols_and_skills import SymbolLocation
 
 MAX_SYMBOL_WAIT_S = 1.5
 """Maximum seconds that a user's message waits for the lookup of its symbols."""

@@ -48,7 +48,7 @@ from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import RunStarted, SessionStarted
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnFinished
-from tui_agent.session.recorded_turn import (
+from tui_agent.session.rerun_stand_ins import (
     ReadOnlyEnvironment,
     RecordedResults,
     RecordedTurn,

@@ -18,7 +18,7 @@ import anyio
 from tui_agent import __version__
 from tui_agent.config.extensions.note_files import list_note_locations, notes_folder
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.settings.user_file import save_readable_files
+from tui_agent.config.settings.config_toml_edits import save_readable_files
 from tui_agent.context.summary.compaction_selection import CompactionSettings
 from tui_agent.context.token_counter import Tokens
 from tui_agent.context.token_counter import load_bundled_vocabulary as vocabulary
@@ -34,7 +34,7 @@ from tui_agent.models.factory import ModelFactory
 from tui_agent.plugin_host.error_text import unwrap_group
 from tui_agent.plugin_host.load_records import LoadRecords
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
-from tui_agent.plugin_host.watch import time_saved, watch_file, watch_plugins
+from tui_agent.plugin_host.plugin_watch import time_saved, watch_file, watch_plugins
 from tui_agent.policy.decision.rule_file import append_rule
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.repomap import RepoMaps
@@ -49,7 +49,7 @@ from tui_agent.protocol.events.session import (
     WorkspaceMoved,
 )
 from tui_agent.protocol.settings import SessionSettings
-from tui_agent.session.local import LocalSession
+from tui_agent.session.local_session import LocalSession
 from tui_agent.session.resume import (
     StartingFold,
     UnfinishedHistory,

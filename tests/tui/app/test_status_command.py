@@ -7,7 +7,7 @@ import pytest
 
 from tests.tui.app.driving import open_app
 from tests.tui.app.test_header import in_folder
-from tui_agent.config.project.project_effects import refusal_of_settings
+from tui_agent.config.project.trust_effects import refusal_of_settings
 from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.tui.controller import status_command
 

@@ -11,7 +11,7 @@ from tui_agent.cli.main import main
 from tui_agent.cli.policy.command import PolicyBench
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, EnvironmentFault
-from tui_agent.plugin_host.offers import OfferedPolicyTable
+from tui_agent.plugin_host.registered_objects import OfferedPolicyTable
 from tui_agent.plugin_host.registration import OwnedApi
 from tui_agent.policy.decision.rule_file import append_rule
 from tui_agent.ports.policy import Policy, PolicyFacts

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.run import headless
-from tui_agent.cli.run.headless import read_prompt
+from tui_agent.cli.run import prompt_and_signals
+from tui_agent.cli.run.prompt_and_signals import read_prompt
 from tui_agent.errors import UsageError
 
 MERGED = "summarise this\n\nText from standard input:\n\nApples are red.\n"
@@ -58,7 +58,7 @@ def test_the_text_of_a_file_is_added_and_a_device_is_not_read(
 def test_an_open_pipe_that_nobody_writes_to_is_reported_and_not_waited_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(headless, "STDIN_WAIT_S", 0.01)
+    monkeypatch.setattr(prompt_and_signals, "STDIN_WAIT_S", 0.01)
     with piped(monkeypatch, b"", ends=False):
         assert read_prompt("summarise this") == "summarise this"
     assert "No text arrived on standard input within" in capsys.readouterr().err

@@ -13,8 +13,8 @@ from tui_agent.config.extensions.claude_hooks import (
     read_answer,
 )
 from tui_agent.config.paths import find_paths
-from tui_agent.config.project.project_effects import describe_effect
 from tui_agent.config.project.project_files import read_project_files
+from tui_agent.config.project.trust_effects import describe_effect
 from tui_agent.ports.hook import Hook, HookAnswer, HookReply
 from tui_agent.protocol.base import JsonMap
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tui_agent.config.settings.config_toml_edits import save_plugin_names, save_readable_files, save_value
 from tui_agent.config.settings.layers import parse_config
-from tui_agent.config.settings.user_file import save_plugin_names, save_readable_files, save_value
 from tui_agent.errors import ConfigError
 
 HELD = """\

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tui_agent.config.project.project_effects import describe_effect
 from tui_agent.config.project.project_files import ProjectFile
+from tui_agent.config.project.trust_effects import describe_effect
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tui_agent.config.project.trust import load_projects
 from tui_agent.config.settings.layers import load_config
 from tui_agent.config.settings.settings import Config
 from tui_agent.errors import ConfigError
-from tui_agent.plugin_host.places import copy_plugins
+from tui_agent.plugin_host.plugin_folders import copy_plugins
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """Instructions that the window does not hold: which stay, what is cut of which, and what a person is told."""
 
-from tui_agent.context.assembly import Assembly, RequestInput
 from tui_agent.context.budgets import divide_evenly
 from tui_agent.context.instructions import RULES_LABEL, cut_rules
+from tui_agent.context.request_assembly import Assembly, RequestInput
 from tui_agent.folds.text.labels import truncation_notice
 from tui_agent.ports.middleware import Fragment
 from tui_agent.protocol.artifacts import Artifact

@@ -9,7 +9,7 @@ from tui_agent.engine.tools.arguments import InvalidArguments
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.engine.tools.schema import json_schema
 from tui_agent.errors import PluginError
-from tui_agent.models.normalisation import canonical_name, tool_name
+from tui_agent.models.tool_call_repair import canonical_name, tool_name
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.base import JsonMap

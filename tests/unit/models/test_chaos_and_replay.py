@@ -3,7 +3,7 @@
 from tests.stubs.clock import FakeClock, SequentialIds
 from tests.stubs.memory_blobs import MemoryBlobs
 from tests.stubs.model_contract import READ
-from tui_agent.models.assembler import Assembler
+from tui_agent.models.answer_assembler import Assembler
 from tui_agent.models.chaos import ChaosClient
 from tui_agent.models.replay_model import RecordedAnswers, ReplayClient, recorded_answers
 from tui_agent.models.script_format import parse_script

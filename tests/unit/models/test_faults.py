@@ -4,7 +4,7 @@ from email.utils import formatdate
 
 import pytest
 
-from tui_agent.models import faults, normalisation
+from tui_agent.models import faults, tool_call_repair
 from tui_agent.models.http import EventParser
 from tui_agent.models.retry_waits import next_wait, retry_after
 
@@ -146,9 +146,9 @@ def test_events_come_out_whole_however_the_bytes_are_cut() -> None:
 
 
 def test_the_first_complete_object_counts_and_prose_is_tolerated() -> None:
-    assert normalisation.first_object('Sure: {"a": {"b": 1}} or {"c": 2}') == {"a": {"b": 1}}
-    assert normalisation.first_object('Use {path} as in {"a": 1}') == {"a": 1}
-    assert normalisation.first_object('{"half": and {"a": 1}') is None
-    assert normalisation.first_object("{'python': {\"a\": 1}}") is None
-    assert normalisation.first_object("none {") is None
-    assert normalisation.first_object("{" * 100_000) is None
+    assert tool_call_repair.first_object('Sure: {"a": {"b": 1}} or {"c": 2}') == {"a": {"b": 1}}
+    assert tool_call_repair.first_object('Use {path} as in {"a": 1}') == {"a": 1}
+    assert tool_call_repair.first_object('{"half": and {"a": 1}') is None
+    assert tool_call_repair.first_object("{'python': {\"a\": 1}}") is None
+    assert tool_call_repair.first_object("none {") is None
+    assert tool_call_repair.first_object("{" * 100_000) is None

@@ -7,7 +7,7 @@ import pytest
 from tests.stubs.clock import FakeClock, SequentialIds
 from tests.stubs.model_contract import READ
 from tui_agent.errors import ConfigError
-from tui_agent.models.assembler import Assembler
+from tui_agent.models.answer_assembler import Assembler
 from tui_agent.models.script_format import parse_script
 from tui_agent.models.scripted import ScriptedClient
 from tui_agent.ports.model import ModelFault, ModelRequest

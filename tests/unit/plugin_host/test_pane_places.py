@@ -6,7 +6,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import find_paths
 from tui_agent.config.project.project_files import read_project_files
 from tui_agent.config.project.trust import save_decision
-from tui_agent.plugin_host.places import find_panes
+from tui_agent.plugin_host.plugin_folders import find_panes
 
 
 def plugin(folder: Path, *panes: str) -> Path:

@@ -49,7 +49,7 @@ NODE = ("a.test.js > sums of two adds", "a.test.js > top", "a.test.js > outer in
 )
 def test_every_failure_has_one_name_with_its_file_and_suites(name, counts, failures):
     output = (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
-    result = module_of("shell", "counts").read_counts("npm", output, "/project/n")
+    result = module_of("shell", "pass_fail_counts").read_counts("npm", output, "/project/n")
     assert (result.format_counts(), result.failures) == (counts, failures)
 
 
@@ -59,7 +59,7 @@ def test_tests_of_node_with_the_same_name_are_told_apart_by_their_files() -> Non
         "test at a.test.js:3:1\n✖ top (0.3ms)\n\ntest at b.test.js:3:1\n✖ top (0.4ms)\n\n"
         "test at c.test.js:1:1\n✖ /p/c.test.js (2ms)\n"
     )
-    counts = module_of("shell", "counts").read_counts("npm", output, "/p")
+    counts = module_of("shell", "pass_fail_counts").read_counts("npm", output, "/p")
     assert counts.failures == ("a.test.js > top", "b.test.js > top", "c.test.js")
 
 
@@ -76,7 +76,7 @@ def test_tests_of_node_with_the_same_name_are_told_apart_by_their_files() -> Non
     ids=["hook", "old node", "new node"],
 )
 def test_a_suite_of_node_fails_only_by_itself(output, failures):
-    assert module_of("shell", "counts").read_counts("npm", output).failures == failures
+    assert module_of("shell", "pass_fail_counts").read_counts("npm", output).failures == failures
 
 
 @pytest.mark.parametrize(
@@ -91,6 +91,6 @@ def test_a_suite_of_node_fails_only_by_itself(output, failures):
     ids=["jest", "vitest"],
 )
 def test_a_file_that_cannot_be_loaded_is_counted_and_named(output, path):
-    counts = module_of("shell", "counts").read_counts("npm", output)
+    counts = module_of("shell", "pass_fail_counts").read_counts("npm", output)
     assert counts.format_counts() == "1 file could not be collected"
     assert counts.failed_lines == [f"not collected: {path}"]

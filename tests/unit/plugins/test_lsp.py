@@ -57,7 +57,7 @@ async def running_server(folder: Path, mode: str = "good", timeout: float = 20) 
     workspace.mkdir()
     log.touch()
     command = shlex.join([sys.executable, str(SERVER), mode, str(log)])
-    settings = module_of("lsp", "server").LspSettings(
+    settings = module_of("lsp", "running_server").LspSettings(
         commands={"py": command if mode != "real" else f"{PYRIGHT} --stdio"}, timeout=timeout
     )
     bench = Bench(workspace, tools_of("lsp", settings))
@@ -176,7 +176,7 @@ async def test_an_edit_that_cannot_be_right_changes_nothing(tmp_path: Path, mode
 
 
 def test_a_server_in_tmp_that_is_missing_in_the_sandbox_has_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
-    explain = module_of("lsp", "server").explain_missing_file
+    explain = module_of("lsp", "running_server").explain_missing_file
     places = {"here": "/tmp/bin/here", "there": "/usr/bin/there"}
     monkeypatch.setattr(shutil, "which", places.get)
     missing = "it ended: execvp here: No such file or directory"

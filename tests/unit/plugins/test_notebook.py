@@ -62,7 +62,7 @@ STYLES = {
 
 def notebook(text: str | bytes) -> Any:
     data = text.encode() if isinstance(text, str) else text
-    return module_of("notebook", "document").Notebook(FileContent("n.ipynb", data, "d", 0, 0o644))
+    return module_of("notebook", "notebook_file").Notebook(FileContent("n.ipynb", data, "d", 0, 0o644))
 
 
 @pytest.mark.parametrize("style", STYLES)

@@ -63,7 +63,7 @@ OUTPUTS = {
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_counts_are_read_from_the_output(name):
     framework, output, expected = OUTPUTS[name]
-    counts = module_of("shell", "counts").read_counts(framework, output)
+    counts = module_of("shell", "pass_fail_counts").read_counts(framework, output)
     assert (counts.passed, counts.failed, counts.skipped) == expected
 
 
@@ -90,7 +90,7 @@ def test_counts_are_read_from_the_output(name):
     ],
 )
 def test_every_result_is_named_by_its_own_word(framework, output, words):
-    counts = module_of("shell", "counts").read_counts(framework, output)
+    counts = module_of("shell", "pass_fail_counts").read_counts(framework, output)
     assert counts.format_counts() == words
 
 
@@ -119,4 +119,4 @@ def test_every_result_is_named_by_its_own_word(framework, output, words):
     ],
 )
 def test_the_failed_ones_are_named_once(framework, output, names):
-    assert module_of("shell", "counts").read_counts(framework, output).failures == names
+    assert module_of("shell", "pass_fail_counts").read_counts(framework, output).failures == names

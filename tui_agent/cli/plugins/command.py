@@ -17,13 +17,13 @@ from tui_agent.cli.plugins.trial import (
     try_themes,
     try_tool,
 )
+from tui_agent.config.settings.config_toml_edits import save_plugin_names
 from tui_agent.config.settings.layers import read_toml
-from tui_agent.config.settings.user_file import save_plugin_names
 from tui_agent.errors import UsageError
 from tui_agent.plugin_host.discover import FoundPlugin, discover, is_valid_name
 from tui_agent.plugin_host.load_records import LoadRecords
-from tui_agent.plugin_host.places import plugin_places
 from tui_agent.plugin_host.plugin_check import NAME_TAKEN, bundled_names, check_plugin, taken_names
+from tui_agent.plugin_host.plugin_folders import plugin_places
 from tui_agent.tui.keys_and_commands import TYPED
 from tui_agent.wiring.plugins import load_records_folder, plugin_host
 

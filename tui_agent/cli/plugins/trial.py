@@ -19,7 +19,7 @@ from pathlib import Path
 import anyio
 
 from tui_agent.cli.mcp import start_servers
-from tui_agent.config.settings.extras import package_install_command
+from tui_agent.config.settings.optional_packages import package_install_command
 from tui_agent.engine.plugins.guard import GuardedTool
 from tui_agent.engine.tools.arguments import InvalidArguments, parse_arguments
 from tui_agent.engine.tools.schema import json_schema, sample_arguments
@@ -29,7 +29,6 @@ from tui_agent.mcp.server_runner import OFF
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.plugin_host.bundled_files import golden_log
 from tui_agent.plugin_host.discover import FOLDS, MANIFEST, FoundPlugin, plugin_at, plugin_theme_files
-from tui_agent.plugin_host.offers import OfferedTool
 from tui_agent.plugin_host.panes.pane_client import PaneClient
 from tui_agent.plugin_host.panes.pane_folds import FoldCursor, FoldWatch, draw_pane, load_panes
 from tui_agent.plugin_host.panes.pane_messages import (
@@ -43,6 +42,7 @@ from tui_agent.plugin_host.panes.pane_messages import (
 from tui_agent.plugin_host.parallel_calls import TimeLimitReached, run_side_by_side
 from tui_agent.plugin_host.plugin_check import CheckReport
 from tui_agent.plugin_host.plugin_imports import unload_modules
+from tui_agent.plugin_host.registered_objects import OfferedTool
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.store.log_repair import EVENTS_FILE

@@ -29,8 +29,8 @@ from tui_agent.cli.console.shared_options import (
     count,
     session_options,
 )
-from tui_agent.cli.run.headless import interrupt_on_signal, read_prompt
 from tui_agent.cli.run.part_printer import PartStream, Progress, failure_line, result_lines
+from tui_agent.cli.run.prompt_and_signals import interrupt_on_signal, read_prompt
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
 from tui_agent.folds.text.labels import (
@@ -63,7 +63,7 @@ from tui_agent.protocol.events.session import ErrorRaised, LogRepaired, SessionE
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.session.headless_turn import AfterTurn, Outcome, Show, TurnStart, run_turn
-from tui_agent.session.local import LocalSession
+from tui_agent.session.local_session import LocalSession
 from tui_agent.store.log_repair import EVENTS_FILE
 from tui_agent.units import format_bytes, format_elapsed
 from tui_agent.wiring.session import open_session

@@ -48,7 +48,7 @@ from tui_agent.wiring.startup_context import StartupContext, load_startup_contex
 from tui_agent.workspace.checkpoints.checkpoint_limits import read_limits
 
 if TYPE_CHECKING:  # `sessions` starts without the engine.
-    from tui_agent.session.local import LocalSession
+    from tui_agent.session.local_session import LocalSession
 
 PayloadT = TypeVar("PayloadT", bound=Payload)
 _ACTS = {"write": "restored", "create": "recreated", "remove": "deleted", "mode": "mode restored"}

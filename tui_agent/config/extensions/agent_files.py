@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tui_agent.config.front_matter import split_front_matter
 from tui_agent.config.paths import PROJECT_FOLDER
-from tui_agent.config.project.neighbour_layouts import PROJECT_LAYOUTS, adapt_agent_fields
+from tui_agent.config.project.other_agents_files import PROJECT_LAYOUTS, adapt_agent_fields
 from tui_agent.config.project.project_files import ProjectFiles
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError

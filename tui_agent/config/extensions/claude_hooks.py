@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from tui_agent.config.paths import Paths
-from tui_agent.config.project.neighbour_layouts import CLAUDE_TOOLS, PROJECT_SETTINGS, USER_SETTINGS
+from tui_agent.config.project.other_agents_files import CLAUDE_TOOLS, PROJECT_SETTINGS, USER_SETTINGS
 from tui_agent.config.project.project_files import ProjectFiles
 from tui_agent.config.settings.settings import HookSettings
 from tui_agent.config.small_files import read_small

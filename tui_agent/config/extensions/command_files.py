@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 from tui_agent.config.front_matter import split_front_matter
 from tui_agent.config.paths import PROJECT_FOLDER
-from tui_agent.config.project.neighbour_layouts import PROJECT_LAYOUTS
+from tui_agent.config.project.other_agents_files import PROJECT_LAYOUTS
 from tui_agent.config.project.project_files import ProjectFiles
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError

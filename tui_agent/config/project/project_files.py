@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from tui_agent.config.paths import PROJECT_FOLDER
-from tui_agent.config.project.neighbour_layouts import PROJECT_HOOKS, PROJECT_LAYOUTS, PROJECT_SETTINGS
+from tui_agent.config.project.other_agents_files import PROJECT_HOOKS, PROJECT_LAYOUTS, PROJECT_SETTINGS
 from tui_agent.config.small_files import decode_text, read_regular
 from tui_agent.units import format_bytes
 

@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
+from tui_agent.config.settings.config_toml_edits import Value
 from tui_agent.config.settings.settings import Config
-from tui_agent.config.settings.user_file import Value
 from tui_agent.config.user_choices import FILE_NAME
 from tui_agent.protocol.events.plugin import PluginLoaded, SettingKind
 

@@ -15,7 +15,7 @@ from tui_agent.context.repomap.symbol_names import belongs_to, qualified_name, s
 from tui_agent.context.repomap.symbols import symbols_of
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment
-from tui_agent.ports.knowledge import SymbolLocation
+from tui_agent.ports.symbols_and_skills import SymbolLocation
 
 SEARCH_S: Final = 1.0
 MAX_PLACES: Final = 3

@@ -25,7 +25,7 @@ from tui_agent.folds.text.mention_parser import (
 )
 from tui_agent.folds.text.plain_text import decode_text, notes_on_cut_lines, notes_on_text, number_lines
 from tui_agent.ports.environment import Environment, FileContent, FileInfo
-from tui_agent.ports.knowledge import FindSymbol, SymbolLocation
+from tui_agent.ports.symbols_and_skills import FindSymbol, SymbolLocation
 from tui_agent.ports.tool import ResourceContent
 from tui_agent.protocol.base import text_size
 from tui_agent.protocol.mentions import Mention

@@ -10,8 +10,8 @@ from typing import Final, Literal, TypeAlias
 
 from anyio import to_thread
 
-from tui_agent.context.assembly import PackedRequest
 from tui_agent.context.instructions import RULES_LABEL
+from tui_agent.context.request_assembly import PackedRequest
 from tui_agent.context.summary.compaction_selection import chars_of, summary_cut
 from tui_agent.context.summary.room import (
     FULL,

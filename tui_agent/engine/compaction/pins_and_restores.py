@@ -6,7 +6,7 @@ Invariant: the tokens of restored messages are counted before the restore is rec
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
-from tui_agent.context.assembly import PackedRequest
+from tui_agent.context.request_assembly import PackedRequest
 from tui_agent.engine.components import EngineParts
 from tui_agent.errors import ConfigError
 from tui_agent.folds.base import copy_state

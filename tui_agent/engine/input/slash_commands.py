@@ -29,8 +29,8 @@ from tui_agent.folds.text.session_figures import (
     describe_sandbox,
     describe_tokens,
 )
-from tui_agent.models.normalisation import similar_names
-from tui_agent.plugin_host.offers import OfferedSlashCommand
+from tui_agent.models.tool_call_repair import similar_names
+from tui_agent.plugin_host.registered_objects import OfferedSlashCommand
 from tui_agent.ports.slash_command import ArgumentCompleter, CommandAnswer, SlashCommand
 from tui_agent.protocol.app_commands import APP_COMMANDS, NO_OWN_COMMANDS, SHARED_COMMANDS
 from tui_agent.protocol.commands import Command, Compact, Redo, ReloadPlugins, RunCommand, SubmitPrompt, Undo

@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from tui_agent.config.extensions.agent_files import FOLDER, AgentFault, load_named_agents
-from tui_agent.config.project.neighbour_layouts import user_folders
+from tui_agent.config.project.other_agents_files import user_folders
 from tui_agent.config.settings.settings import Config
 from tui_agent.engine.components import ResolveModel
 from tui_agent.engine.middleware.prompt_sections import PromptTexts
 from tui_agent.errors import ConfigError
-from tui_agent.models.normalisation import canonical_name, similar_names
+from tui_agent.models.tool_call_repair import canonical_name, similar_names
 from tui_agent.ports.delegate import INVESTIGATOR, SUBTASK, DelegationRules, Role
 from tui_agent.protocol.events.session import ErrorRaised
 

@@ -8,7 +8,7 @@ from tui_agent.engine.delta_merge import DeltaMerger, FlushTimer
 from tui_agent.engine.plugins.guard import guard_plugin
 from tui_agent.engine.plugins.stop import stop_though_shielded
 from tui_agent.errors import PluginError
-from tui_agent.models.assembler import Assembler
+from tui_agent.models.answer_assembler import Assembler
 from tui_agent.models.pricing import cost
 from tui_agent.plugin_host.plugin_imports import plugin_of
 from tui_agent.ports.model import ModelClient, ModelFault, ModelReply, ModelRequest

@@ -11,8 +11,8 @@ from typing import Final
 import anyio
 from anyio import to_thread
 
-from tui_agent.context.assembly import Assembly, PackedRequest, RequestInput
 from tui_agent.context.budgets import MIN_ANSWER_TOKENS, Room
+from tui_agent.context.request_assembly import Assembly, PackedRequest, RequestInput
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.compaction.compactor import Compactor
 from tui_agent.engine.components import EngineParts, is_overridden

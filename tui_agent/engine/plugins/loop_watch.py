@@ -43,7 +43,7 @@ _CALLERS = frozenset(
         "tui_agent.engine.plugins.wrappers",
         "tui_agent.engine.tools.arguments",
         "tui_agent.plugin_functions",
-        "tui_agent.plugin_host.offers",
+        "tui_agent.plugin_host.registered_objects",
         "tui_agent.wiring.extensions",
     }
 )

@@ -28,7 +28,7 @@ from tui_agent.errors import EnvironmentFault, StoreError, ToolCrash, ToolError,
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.state_view import HOOKS_REASON
 from tui_agent.json_text import parse_json
-from tui_agent.models.normalisation import tool_name
+from tui_agent.models.tool_call_repair import tool_name
 from tui_agent.protocol.base import AgentId, text_preview
 from tui_agent.protocol.display import DisplayBlock, TextBlock
 from tui_agent.protocol.effects import RunEffect

@@ -14,7 +14,7 @@ from tui_agent.engine.tools.arguments import InvalidArguments, check_json_argume
 from tui_agent.engine.tools.schema import json_schema, sent_schema
 from tui_agent.errors import PluginError, ToolCrash
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.models.normalisation import similar_names
+from tui_agent.models.tool_call_repair import similar_names
 from tui_agent.ports.model import ToolSchema
 from tui_agent.ports.tool import Service, Tool
 from tui_agent.protocol.base import AgentId, JsonMap

@@ -22,7 +22,7 @@ from tui_agent.errors import ConfigError, StoreError, ToolError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.agents import delegate_chain
 from tui_agent.folds.session.state_view import SessionStateView
-from tui_agent.models.normalisation import canonical_name
+from tui_agent.models.tool_call_repair import canonical_name
 from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.ports.delegate import DelegateEnd, DelegateReport, DelegateTask, Role
 from tui_agent.ports.log import Blobs

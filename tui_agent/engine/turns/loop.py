@@ -19,7 +19,7 @@ from tui_agent.engine.turns.plugin_reload import PluginReload
 from tui_agent.errors import AgentLoopDetected, ConfigError, ModelError, ToolError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.state_view import SERVERS_REASON, SessionStateView
-from tui_agent.models.normalisation import tool_name
+from tui_agent.models.tool_call_repair import tool_name
 from tui_agent.ports.agent import Action, Agent, CallTools, Finish, Reject, SayMessage
 from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.events.model import ModelResponded

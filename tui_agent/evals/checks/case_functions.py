@@ -15,8 +15,8 @@ from tui_agent.evals.environments.environment_file import EvalEnvironment, load_
 from tui_agent.evals.environments.environment_tests import EnvironmentSession
 from tui_agent.evals.environments.timed_call import call_in_thread
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.plugin_host.offers import OfferedFactory
-from tui_agent.ports.verdict import Oracle, Verdict, Verifier
+from tui_agent.plugin_host.registered_objects import OfferedFactory
+from tui_agent.ports.eval_functions import Oracle, Verdict, Verifier
 from tui_agent.protocol.events.eval import VerifierFinished
 from tui_agent.protocol.unicode_text import limit_text
 from tui_agent.store.log_reader import read_records

@@ -12,8 +12,8 @@ from tui_agent.evals.checks.case_functions import run_plugin_oracle
 from tui_agent.evals.frozen.frozen_session import ANSWERS_FILE, FrozenReplay, write_answers
 from tui_agent.evals.runs.arms_and_cells import ORACLE
 from tui_agent.evals.runs.failure_attribution import Conduct
+from tui_agent.ports.eval_functions import Oracle
 from tui_agent.ports.session import Session
-from tui_agent.ports.verdict import Oracle
 from tui_agent.protocol.envelope import Envelope
 
 

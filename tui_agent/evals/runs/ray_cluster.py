@@ -19,7 +19,7 @@ from typing import Any
 import anyio
 from anyio import to_thread
 
-from tui_agent.config.settings.extras import load_package
+from tui_agent.config.settings.optional_packages import load_package
 from tui_agent.errors import ConfigError
 from tui_agent.evals.cases.case import Case, named_paths
 from tui_agent.evals.cases.suites import load_suite

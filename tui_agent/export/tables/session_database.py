@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pydantic_core import to_json
 
-from tui_agent.config.settings.extras import load_package
+from tui_agent.config.settings.optional_packages import load_package
 from tui_agent.errors import SessionNotFound, SessionVersionError, StoreFull, StoreUnusable, UsageError
 from tui_agent.export.tables.session_tables import TABLES, read_session_rows
 from tui_agent.fast_dataclass import dataclass

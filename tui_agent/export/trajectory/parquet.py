@@ -10,7 +10,7 @@ from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Any, Final
 
-from tui_agent.config.settings.extras import load_package
+from tui_agent.config.settings.optional_packages import load_package
 from tui_agent.errors import StoreFull, UsageError
 from tui_agent.export.trajectory.parquet_rows import (
     PART_COLUMNS,

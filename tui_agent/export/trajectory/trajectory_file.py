@@ -14,7 +14,7 @@ from typing import Any, Final
 import anyio
 from anyio.to_thread import run_sync
 
-from tui_agent.config.settings.extras import load_package
+from tui_agent.config.settings.optional_packages import load_package
 from tui_agent.errors import CheckpointError, StoreError, UsageError
 from tui_agent.export.archive.bundle import export_bundle
 from tui_agent.export.export_content import Texts

@@ -1,7 +1,7 @@
 """Writes one setting to the user's config.toml, and applies it at once if possible."""
 
+from tui_agent.config.settings.config_toml_edits import Value, save_value
 from tui_agent.config.settings.layers import load_config, parse_config
-from tui_agent.config.settings.user_file import Value, save_value
 from tui_agent.errors import TuiAgentError
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.text import shorten_home

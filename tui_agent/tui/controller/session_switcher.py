@@ -409,7 +409,7 @@ def _show_progress(host: SessionHost, verb: str, subject: str) -> None:
 
 
 def _spawn_remote(host: SessionHost) -> Callable[[SessionOptions], AppSession]:
-    remote = import_module("tui_agent.session.remote").RemoteSession
+    remote = import_module("tui_agent.session.remote_session").RemoteSession
 
     def spawn(options: SessionOptions) -> AppSession:
         handle, host.app.handle = host.app.handle, None

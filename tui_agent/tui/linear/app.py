@@ -18,8 +18,8 @@ import anyio
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import find_paths, is_session_stored
 from tui_agent.config.project import trust
-from tui_agent.config.project.project_effects import describe_effect
 from tui_agent.config.project.trust import load_projects
+from tui_agent.config.project.trust_effects import describe_effect
 from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.ports.session import AppSession
 from tui_agent.protocol.commands import ContinueTurn, SubmitPrompt
@@ -90,7 +90,7 @@ async def talk(
 
 def run_linear(options: SessionOptions, *, handle: EngineLink | None = None) -> int:
     """Run the app without a screen, on standard input and output, until the user quits; return the exit status."""
-    remote = import_module("tui_agent.session.remote").RemoteSession
+    remote = import_module("tui_agent.session.remote_session").RemoteSession
 
     def say(line: str) -> None:
         sys.stdout.write(line + "\n")

@@ -8,9 +8,9 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from textual.strip import Strip
 
-from tui_agent.config.project.project_effects import describe_effect
 from tui_agent.config.project.project_files import ProjectFile
 from tui_agent.config.project.trust import FileChange, Project
+from tui_agent.config.project.trust_effects import describe_effect
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.modals.viewer import Viewer

@@ -21,7 +21,7 @@ from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 
 if TYPE_CHECKING:  # few sessions have panes of plugins
     from tui_agent.plugin_host.panes.pane_messages import PaneAnswer, PaneRequest
-    from tui_agent.plugin_host.places import PanePlace
+    from tui_agent.plugin_host.plugin_folders import PanePlace
 
 PanePlaces: TypeAlias = Mapping[str, "PanePlace"]
 """Maps a pane's name to its place (plugin and folder)."""
@@ -47,7 +47,7 @@ def start_client() -> PaneSource:
 
 def find_panes(options: SessionOptions, folder: str, environ: Mapping[str, str]) -> PanePlaces:
     """Return the place of each pane for a session in `folder`. Blocks, so call it in a thread."""
-    find: Callable[..., PanePlaces] = import_module("tui_agent.plugin_host.places").find_panes
+    find: Callable[..., PanePlaces] = import_module("tui_agent.plugin_host.plugin_folders").find_panes
     return find(replace(options, cwd=Path(folder)), environ)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from anyio import to_thread
 
-from tui_agent.config.settings.extras import load_package
+from tui_agent.config.settings.optional_packages import load_package
 from tui_agent.errors import ConfigError, EnvironmentFault, EnvironmentLost
 from tui_agent.workspace.containers.image_build import IMAGE_NAME, context_digest
 from tui_agent.workspace.remote.machine import provider_fault

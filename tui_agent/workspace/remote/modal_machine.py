@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 from anyio import to_thread
 
-from tui_agent.config.settings.extras import load_package
+from tui_agent.config.settings.optional_packages import load_package
 from tui_agent.errors import ConfigError, EnvironmentFault, EnvironmentLost
 from tui_agent.workspace.remote.machine import provider_fault
 

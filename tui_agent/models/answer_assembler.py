@@ -9,7 +9,7 @@ from dataclasses import field
 from typing import Literal
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.models import normalisation
+from tui_agent.models import tool_call_repair
 from tui_agent.models.faults import fault
 from tui_agent.ports.clock import Ids
 from tui_agent.ports.model import (
@@ -229,7 +229,7 @@ class Assembler:
         return self._call_delta(call, piece)
 
     def _call_delta(self, call: _Call, text: str) -> Delta:
-        name = normalisation.tool_name(call.name, self._offered)
+        name = tool_call_repair.tool_name(call.name, self._offered)
         return Delta("tool_call", call.position, text, name, call.call_id)
 
     def call_deltas(self) -> Iterator[Delta]:
@@ -277,7 +277,7 @@ class Assembler:
             call.size > 0
             and (named or bool(chunk.call_id))
             and not call.is_unfinished()
-            and normalisation.arguments(call.raw) is not None
+            and tool_call_repair.arguments(call.raw) is not None
         )
         if chunk.call_id and call.call_id and chunk.call_id != call.call_id:
             return named or complete
@@ -291,7 +291,7 @@ class Assembler:
             and bool(chunk.name)
             and chunk.name == call.name
             and call.raw == chunk.arguments
-            and normalisation.arguments(call.raw) is not None
+            and tool_call_repair.arguments(call.raw) is not None
         )
 
     def _call_part(self, call: _Call, ids: Ids, taken: set[str]) -> ToolCallPart:
@@ -300,12 +300,12 @@ class Assembler:
             call_id = ids.call()
         taken.add(call_id)
         raw = call.raw
-        parsed = normalisation.arguments(raw) if call.name else None
+        parsed = tool_call_repair.arguments(raw) if call.name else None
         if self.finish == "length" and call is self._blocks[-1]:
             parsed = None  # the text may have been cut where it happens to be complete JSON
         return ToolCallPart(
             call_id=CallId(call_id),
-            name=normalisation.tool_name(call.name, self._offered) or UNNAMED_TOOL,
+            name=tool_call_repair.tool_name(call.name, self._offered) or UNNAMED_TOOL,
             arguments=parsed or {},
             malformed=raw if parsed is None else None,
         )
@@ -313,7 +313,7 @@ class Assembler:
     def _with_text_call(self, out: Sequence[ModelPart], ids: Ids) -> tuple[ModelPart, ...]:
         """Return the parts `out`, followed by the tool call that the model wrote as text, if there is such a call."""
         is_cut = self.finished is not None and self.finished.reason == "length"
-        call = normalisation.text_call(self.text, self._offered) if self._offered and not is_cut else None
+        call = tool_call_repair.text_call(self.text, self._offered) if self._offered and not is_cut else None
         if call is None:
             return tuple(out)
         return (*out, ToolCallPart(call_id=ids.call(), name=call[0], arguments=call[1]))

@@ -5,7 +5,7 @@ from pathlib import Path
 from tui_agent.config.extensions.agent_files import load_named_agents
 from tui_agent.config.extensions.command_files import load_command_files
 from tui_agent.config.paths import find_paths
-from tui_agent.config.project.neighbour_layouts import user_folders
+from tui_agent.config.project.other_agents_files import user_folders
 from tui_agent.config.project.project_files import read_project_files
 from tui_agent.context.skills import SkillStore
 

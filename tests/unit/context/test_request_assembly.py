@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.stubs.examples import example_count
 from tests.stubs.legal_history import check_pairs
-from tui_agent.context.assembly import Assembly, PackedRequest, RequestInput
+from tui_agent.context.request_assembly import Assembly, PackedRequest, RequestInput
 from tui_agent.context.token_counter import Tokens
 from tui_agent.ports.middleware import Fragment
 from tui_agent.protocol.base import CallId, RequestId

@@ -17,7 +17,7 @@ from pydantic import Field
 
 import tui_agent.plugin_api as api
 
-from .connection import Connection, ServerGone, ServerRefused
+from .server_connection import Connection, ServerGone, ServerRefused
 
 START_LIMIT_S = 30.0
 END_LIMIT_S = 1.0

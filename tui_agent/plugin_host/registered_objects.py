@@ -17,12 +17,12 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.environment import Environment
+from tui_agent.ports.eval_functions import Oracle, Verifier
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
 from tui_agent.ports.repomap import MapLanguage
 from tui_agent.ports.slash_command import CommandAnswer
 from tui_agent.ports.tool import Tool
-from tui_agent.ports.verdict import Oracle, Verifier
 from tui_agent.protocol.events.hook import HookEvent
 from tui_agent.protocol.events.slash_command import OfferedCommand
 from tui_agent.protocol.settings import ModelInfo

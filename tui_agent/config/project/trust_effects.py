@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from tui_agent.config import dotenv
 from tui_agent.config.paths import PROJECT_FOLDER
-from tui_agent.config.project.neighbour_layouts import PROJECT_SETTINGS
+from tui_agent.config.project.other_agents_files import PROJECT_SETTINGS
 from tui_agent.config.project.project_files import ProjectFile, ProjectFiles
 from tui_agent.errors import ConfigError
 from tui_agent.json_text import parse_json

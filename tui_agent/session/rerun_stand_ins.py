@@ -20,7 +20,7 @@ from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.folds.base import current_branch
 from tui_agent.models.faults import fault
 from tui_agent.models.replay_model import chunks_of, recorded_answers
-from tui_agent.plugin_host.offers import OfferedTool
+from tui_agent.plugin_host.registered_objects import OfferedTool
 from tui_agent.ports.environment import (
     Environment,
     ExecResult,

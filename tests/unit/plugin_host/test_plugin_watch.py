@@ -6,13 +6,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tui_agent.plugin_host import watch
+from tui_agent.plugin_host import plugin_watch
 
 
 async def test_a_folder_that_is_created_later_is_watched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "POLL_S", 0.01)
+    monkeypatch.setattr(plugin_watch, "POLL_S", 0.01)
     events = [anyio.Event(), anyio.Event()]
     count = 0
 
@@ -22,7 +22,7 @@ async def test_a_folder_that_is_created_later_is_watched(
     plugins = tmp_path / "plugins"
     with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
-            group.start_soon(watch.watch_plugins, [plugins], changed)
+            group.start_soon(plugin_watch.watch_plugins, [plugins], changed)
             await anyio.wait_all_tasks_blocked()
             plugins.mkdir()
             await events[0].wait()
@@ -48,6 +48,6 @@ async def test_the_thread_that_waits_for_changes_ends_with_its_task(
     monkeypatch.setattr("watchfiles.awatch", wait)
     with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
-            group.start_soon(watch.watch_plugins, [tmp_path], lambda: None)
+            group.start_soon(plugin_watch.watch_plugins, [tmp_path], lambda: None)
             await begun.wait()
             group.cancel_scope.cancel()

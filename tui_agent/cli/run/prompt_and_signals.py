@@ -20,7 +20,7 @@ from tui_agent.cli.console.output import warn
 from tui_agent.errors import PluginError, UsageError
 from tui_agent.ports.session import STOP_SIGNAL
 from tui_agent.protocol.commands import Interrupt
-from tui_agent.session.local import LocalSession
+from tui_agent.session.local_session import LocalSession
 from tui_agent.units import format_time_limit
 
 STDIN_WAIT_S: Final = 3.0
