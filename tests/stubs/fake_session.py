@@ -9,6 +9,7 @@ from tui_agent.folds.session.snapshot import Snapshot
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CommandId, Payload, SessionId
 from tui_agent.protocol.commands import Command, SetOutputWidth
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record
+from tui_agent.protocol.mentions import REFUSED_MENTIONS
 
 
 class FakeFollower:
@@ -91,6 +92,8 @@ class FakeSession:
 
     async def complete(self, command: str, arguments: str) -> Sequence[str]:
         self.completed.append((command, arguments))
+        if command == REFUSED_MENTIONS:
+            return [text for text in self.completions if text in arguments.split("\n")]
         return [text for text in self.completions if text.startswith(arguments)]
 
     async def wait_until_open(self) -> FakeOpened:

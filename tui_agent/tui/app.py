@@ -326,7 +326,11 @@ class AgentApp(SessionApp, inherit_bindings=False):
         if in_menu and candidate is None:
             useful = ("choose", "close_menu") if self.prompt.menu.candidates else ("close_menu",)
             keys = [key for key in keys if key.action in useful]
-        elif in_menu and candidate is not None and (candidate.needs_whole_word or candidate.dimmed):
+        elif (
+            in_menu
+            and candidate is not None
+            and (candidate.needs_whole_word or (candidate.dimmed and candidate.runs))
+        ):
             keys = [key for key in keys if key.action != "accept"]
         elif in_menu and self.prompt.menu.is_mention_complete(self.editor):
             keys = [key._replace(word="send") if key.action == "accept" else key for key in keys]

@@ -201,6 +201,28 @@ async def test_the_prompt_shows_which_mentioned_file_is_not_sent(tmp_path: Path)
         assert (REFUSED_MENTIONS, "own.pem") in driven.session.completed
 
 
+async def test_the_menu_marks_files_that_are_not_sent_and_lists_them_last(tmp_path: Path) -> None:
+    for name in ("own.pem", "own.pem.txt", "own_keys.py"):
+        (tmp_path / name).touch()
+    options = SessionOptions(cwd=tmp_path, data_dir=tmp_path / "data")
+    for size in ((120, 40), (80, 24)):
+        async with open_app(golden("night_shift"), options=options, size=size) as driven:
+            menu, editor = driven.app.prompt.menu, driven.app.prompt.editor
+            driven.app.prompt.set_root(tmp_path)
+            driven.session.completions = ["own.pem"]
+            await driven.type("see @own")
+            await driven.until(lambda: "own.pem   not sent with your message" in driven.text())
+            labels = [candidate.label for candidate in menu.candidates]
+            assert labels == ["own.pem.txt", "own_keys.py", "own.pem"] and menu.chosen == 0
+            await driven.press("up")  # wraps around to the last row
+            assert "Enter insert" in driven.rows()[-1]
+            await driven.press("enter")
+            assert editor.text == "see @own.pem "
+            await driven.press("backspace")
+            await driven.until(lambda: driven.app.prompt.menu.candidates)
+            assert menu.candidates[0].label == "own.pem", "a path typed in full stays the first"
+
+
 async def test_pasted_text_stays_pasted_when_it_is_edited_undone_recalled_or_unfolded(tmp_path: Path) -> None:
     options = SessionOptions(cwd=tmp_path, data_dir=tmp_path / "data")
     async with open_app(golden("night_shift"), options=options) as driven:

@@ -25,6 +25,7 @@ _SCATTERED_SCORE = 100
 _ENDS_EARLY = re.compile(r"[\s@`<>|']|[.,;:!?)\]}]$")
 """Matches characters that would end a resource's mention too early. The mention must then be quoted."""
 TokenKind: TypeAlias = Literal["command", "argument", "file"]
+NOT_SENT: Final = "not sent with your message"
 AT_SIGN = "@"
 """The name under which `Session.complete` completes resources."""
 MENTION = re.compile(r"(?:^|(?<=[\s(\[\"']))@(\"[^\"\n]*|[^\s@]*)$")
@@ -48,6 +49,7 @@ class Candidate(NamedTuple):
 
     - `insert`: the text that replaces the word at the cursor
     - `hits`: the matched positions in `label`
+    - `path`: the file or folder that the row mentions; empty for other rows
     """
 
     label: str
@@ -60,6 +62,7 @@ class Candidate(NamedTuple):
     """True if Enter sends the completed text; False if Enter only inserts it."""
     needs_whole_word: bool = False
     """True if Enter does nothing until the user has typed the whole word."""
+    path: str = ""
 
 
 def token_at(line: str, column: int, *, first_line: bool) -> Token | None:
@@ -177,10 +180,25 @@ def argument_candidates(
 
 
 def file_candidates(
-    query: str, paths: PathIndex | Iterable[str], symbols: Sequence[Symbol] = ()
+    query: str,
+    paths: PathIndex | Iterable[str],
+    symbols: Sequence[Symbol] = (),
+    refused: Collection[str] = (),
 ) -> list[Candidate]:
-    """Return at most `MAX_FOUND` files, folders and symbols that match the query, best match first."""
+    """Return at most `MAX_FOUND` files, folders and symbols that match the query, best match first.
+
+    `refused`: paths that are not sent with a message, such as secret files. They come last, unless the user typed one in
+    full.
+    """
     index = paths if isinstance(paths, PathIndex) else PathIndex(paths)
+    marked = [
+        row._replace(help=NOT_SENT, dimmed=True) if row.path in refused else row
+        for row in _find_candidates(query, index, symbols)
+    ]
+    return sorted(marked, key=lambda row: row.dimmed and row.path != query)
+
+
+def _find_candidates(query: str, index: PathIndex, symbols: Sequence[Symbol]) -> list[Candidate]:
     if not query:
         return [_path_candidate(path) for path in index.shallow[:MAX_FOUND]]
     scored: list[tuple[int, int, str, tuple[int, ...]]] = []
@@ -218,7 +236,10 @@ def resource_candidates(query: str, mentions: Sequence[tuple[str, str]]) -> list
 def _path_candidate(path: str, hits: tuple[int, ...] = ()) -> Candidate:
     """Return the completion for a path; no space follows a folder."""
     return Candidate(
-        path, f"@{quote_path(path)}" + ("" if path.endswith("/") and " " not in path else " "), hits=hits
+        path,
+        f"@{quote_path(path)}" + ("" if path.endswith("/") and " " not in path else " "),
+        hits=hits,
+        path=path,
     )
 
 

@@ -136,12 +136,36 @@ def name_of(path: str) -> str:
     return path[path.rstrip("/").rfind("/") + 1 :]
 
 
+class RefusedPaths:
+    """The paths whose content the session does not send with a message, such as secret files.
+
+    They are known only of the paths that the menu has shown.
+    """
+
+    def __init__(self) -> None:
+        self.paths: frozenset[str] = frozenset()
+        self._asked: frozenset[str] = frozenset()
+
+    def needs_request(self, shown: Iterable[str]) -> bool:
+        """Return True if the session must be asked about the files and folders in the menu."""
+        return not frozenset(shown) <= self._asked
+
+    def store_result(self, asked: Iterable[str], refused: Iterable[str]) -> None:
+        self._asked |= frozenset(asked)
+        self.paths = (self.paths - frozenset(asked)) | frozenset(refused)
+
+    def ask_again(self) -> None:
+        """Ask about all paths again when they are next shown; until then the known answers count."""
+        self._asked = frozenset()
+
+
 class FileIndex:
     """The most recent listing of the files in one folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.paths = PathIndex(())
+        self.refused = RefusedPaths()
         self._listed_at = float("-inf")
 
     @property
@@ -155,4 +179,5 @@ class FileIndex:
         # Building the index of many files takes longer than this comparison.
         if listed != self.paths.files:
             self.paths = PathIndex(listed)
+        self.refused.ask_again()
         self._listed_at = time.monotonic()

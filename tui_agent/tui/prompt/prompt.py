@@ -31,7 +31,7 @@ from tui_agent.tui.prompt.completion import (
     resource_candidates,
     token_at,
 )
-from tui_agent.tui.prompt.completion_files import FileIndex
+from tui_agent.tui.prompt.completion_files import FileIndex, RefusedPaths
 from tui_agent.tui.prompt.completion_symbols import PAUSE_S, FindSymbols, Symbol, Symbols
 from tui_agent.tui.prompt.editor import Editor
 from tui_agent.tui.prompt.menu import Menu
@@ -268,13 +268,18 @@ class Prompt(Vertical):
             if self.arguments.needs_request(token):
                 self.arguments.request_later(self, token, self._complete)
         else:
-            files = file_candidates(token.query, self.files.paths, self._symbols.find(token.query))
+            refused = self.files.refused
+            symbols = self._symbols.find(token.query)
+            files = file_candidates(token.query, self.files.paths, symbols, refused.paths)
             resources = resource_candidates(token.query, self.arguments.completions.get(AT_SIGN, ()))
             self._offer([*files, *resources])
             if self.arguments.needs_request(token._replace(command=AT_SIGN)):
                 self.arguments.request_later(self, token._replace(command=AT_SIGN), self._complete)
             if self._symbols.needs_search(token.query):
                 self._symbols.timer = self.set_timer(PAUSE_S, partial(self._search_symbols, token.query))
+            if refused.needs_request(shown := [row.path for row in files if row.path]):
+                work = _mark_refused(self, refused, shown)
+                self.app.run_worker(work, exclusive=True, group="refused", exit_on_error=False)
             if self.files.is_stale:
                 self.app.run_worker(
                     self._list_files, thread=True, exclusive=True, group="files", exit_on_error=False
@@ -425,6 +430,16 @@ async def _search_git(root: Path, query: str) -> Sequence[Symbol]:
     module = await asyncio.to_thread(import_module, "tui_agent.tui.prompt.symbol_search")
     symbols: Sequence[Symbol] = await module.search_git(root, query)
     return symbols
+
+
+async def _mark_refused(prompt: Prompt, refused: RefusedPaths, shown: Sequence[str]) -> None:
+    """Ask the session which of the shown paths are not sent with a message, and mark these in the menu."""
+    find_refused = import_module("tui_agent.tui.prompt.typed_mentions").find_refused
+    refused.store_result(shown, await find_refused(shown, prompt.arguments.ask_session))
+    chosen = prompt.menu.candidate
+    prompt.editor.sync()
+    if chosen is not None and chosen.path not in refused.paths:
+        prompt.menu.reselect(chosen)
 
 
 async def _show_attached(prompt: Prompt, mentions: "Sequence[MentionCandidate]", typing: str) -> None:
