@@ -4,7 +4,9 @@ Invariant: a line or text without secrets is exported byte for byte.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+import hmac
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -19,6 +21,9 @@ from tui_agent.store.log_line import seal_line
 from tui_agent.store.log_reader import read_records, read_stored_lines
 from tui_agent.store.redaction.redactor import Redactor
 
+_DIGEST_FIELDS = frozenset({"digest", "sha256", "before_sha256", "after_sha256"})
+"""Fields of events with the digest of a whole file, as it was on the disk."""
+
 
 class RedactedLog:
     """The redacted log and blobs of one session. The log of a fork includes the parent session's events."""
@@ -30,11 +35,14 @@ class RedactedLog:
         *,
         branch: bool = False,
         renamed: Mapping[str, str] | None = None,
+        hide_digests: bool = True,
     ) -> None:
         """Redact the session in `folder`.
 
         - `branch`: True to redact only the current branch.
         - `renamed`: maps the commit id of each redacted checkpoint to its new commit id.
+        - `hide_digests`: True to replace the digests of files whose content is redacted. A short secret could be guessed
+          from them. Equal contents still have equal digests. False if the export has the files themselves.
         """
         self._folder = folder
         self._redactor = redactor
@@ -46,6 +54,10 @@ class RedactedLog:
         """Maps the old name of a redacted blob to the blob's new content."""
         self._names = dict(renamed or {})
         """Maps the old name of a redacted blob or checkpoint to the new name."""
+        # Forgotten after the export, so nobody can compute the digest of a guessed content.
+        self._digest_key = secrets.token_bytes() if hide_digests else None
+        self._digests: dict[str, str] = {}
+        """Maps the digest of each file content that is redacted to the digest to export."""
 
     def lines(self) -> Iterator[bytes]:
         """Yield the redacted lines of the log, each with its newline.
@@ -57,7 +69,7 @@ class RedactedLog:
                 yield self._redact_line(line.encode())
 
     def _redact_line(self, line: bytes) -> bytes:
-        has_renamed = any(name.encode() in line for name in self._names)
+        has_renamed = any(name.encode() in line for name in (*self._names, *self._digests))
         if not has_renamed and not self._redactor.suspects(line):
             return line + b"\n"
         raw = from_json(line)
@@ -74,7 +86,18 @@ class RedactedLog:
             return [self._rename_blobs(item) for item in value]
         if not isinstance(value, dict):
             return value
-        renamed = {key: self._rename_blobs(item) for key, item in value.items()}
+        renamed = {
+            key: self._digests.get(item, item)
+            if key in _DIGEST_FIELDS and isinstance(item, str)
+            else self._rename_blobs(item)
+            for key, item in value.items()
+        }
+        if value.get("kind") == FileChanged.model_fields["kind"].default:
+            for side in ("before", "after"):
+                blob = value.get(side)
+                if isinstance(blob, str) and blob in self._changed and not value.get(f"{side}_sha256"):
+                    # Without it, two redacted contents would look like no change.
+                    renamed[f"{side}_sha256"] = self._digests[blob]
         if value.keys() in (TEXT_MARKER, CONTAINER_MARKER):
             old = value.get("blob_sha256") or value.get("blob_json")
             if isinstance(old, str) and old in self._changed:
@@ -86,13 +109,15 @@ class RedactedLog:
         names = sorted(
             find_digests((line.encode() for _, line in read_stored_lines(self._folder)), self._folder)
         )
-        for name in self._find_secret_blobs():
+        changes = self._file_changes()
+        for name in self._find_secret_blobs(changes):
             self._rename(name, lambda content: SECRET_FILE_CONTENT if content else content)
         for name in names:
             self._rename(name, self._redact_blob)
         if self._changed:  # Second pass: redact the blobs that contain the old names of renamed blobs.
             for name in names:
                 self._rename(name, self._update_references)
+        self._replace_digests(changes)
         yielded: set[str] = set()
         for name in names:
             data = self._current_data(name)
@@ -101,14 +126,26 @@ class RedactedLog:
                 yielded.add(new_name)
                 yield new_name, data
 
-    def _find_secret_blobs(self) -> set[str]:
+    def _file_changes(self) -> list[FileChanged]:
+        payloads = (record.payload for record in read_records(self._folder))
+        return [payload for payload in payloads if isinstance(payload, FileChanged)]
+
+    def _replace_digests(self, changes: Sequence[FileChanged]) -> None:
+        for change in changes:
+            sides = (change.before, change.before_sha256), (change.after, change.after_sha256)
+            for blob, sha256 in sides:
+                digest = sha256 or (blob if blob in self._changed else None)
+                if digest is not None:
+                    self._digests[digest] = self._hide_digest(digest)
+
+    def _hide_digest(self, digest: str) -> str:
+        if self._digest_key is None:
+            return digest
+        return hmac.new(self._digest_key, digest.encode(), hashlib.sha256).hexdigest()
+
+    def _find_secret_blobs(self, changes: Sequence[FileChanged]) -> set[str]:
         """Return the digests of the contents of secret files, which older versions of this program stored."""
-        changes = (record.payload for record in read_records(self._folder))
-        secret_changes = (
-            change
-            for change in changes
-            if isinstance(change, FileChanged) and self._redactor.is_secret_file(change.path)
-        )
+        secret_changes = (change for change in changes if self._redactor.is_secret_file(change.path))
         return {digest for change in secret_changes for digest in (change.before, change.after) if digest}
 
     def _current_data(self, name: str) -> bytes | None:

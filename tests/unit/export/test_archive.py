@@ -1,5 +1,6 @@
 """A session goes out whole and redacted and comes back the same; a foreign archive can do nothing but be a session."""
 
+import hashlib
 import io
 import json
 import tarfile
@@ -11,11 +12,12 @@ import pytest
 from tests.stubs.store import said, store
 from tui_agent.errors import UsageError
 from tui_agent.export.archive.archive import export_archive, import_archive
+from tui_agent.export.redacted_log import to_jsonl
 from tui_agent.folds.text.redaction_placeholders import SECRET_FILE_CONTENT
 from tui_agent.policy.places.path_places import may_hold_secrets
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.events.files import FileChanged, FileRead
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
@@ -143,6 +145,46 @@ async def test_an_archive_lacks_the_content_of_a_secret_file_that_an_older_versi
         SECRET_FILE_CONTENT,
         b"",
     ]
+    first, copy, emptied = changes
+    assert first.disk_sha256_before != first.disk_sha256_after, "it is still seen as a change"
+    assert first.disk_sha256_before == copy.disk_sha256_after, "equal contents are still equal"
+    assert emptied.disk_sha256_after == empty
+    exported = (there / "events.jsonl").read_text()
+    assert before not in exported and after not in exported, "a PIN could be guessed from them"
+
+
+async def test_the_digest_of_a_redacted_content_cannot_be_used_to_guess_it(tmp_path: Path) -> None:
+    log = store(tmp_path, redactor=Redactor(is_secret_file=may_hold_secrets)).create("ses_a")
+    log.append(SessionStarted(workspace="/work", product="p", settings=SETTINGS, title="A talk"))
+    contents = [b"PIN=4711-9932\n", b"PIN=8888-1111\n"]
+    stored = [log.blobs.put_file(".env", content) for content in contents]
+    originals = [hashlib.sha256(content).hexdigest() for content in contents]
+    log.append(
+        FileChanged(
+            path=".env",
+            before=stored[0].blob,
+            after=stored[1].blob,
+            before_size=14,
+            after_size=14,
+            mode=0o644,
+            author="command",
+            added=1,
+            removed=1,
+            before_sha256=originals[0],
+            after_sha256=originals[1],
+        )
+    )
+    log.append(FileRead(path=".env", digest=originals[1], size=14, first_line=1, last_line=1, complete=True))
+    log.close()
+    redactor = Redactor(is_secret_file=may_hold_secrets)
+    archive = await packed(log.folder, tmp_path / "a.tar.gz", redactor)
+    await import_archive(archive, tmp_path / "other" / "sessions", "ses_new")
+    there = tmp_path / "other" / "sessions" / "ses_a"
+    for exported in ((there / "events.jsonl").read_text(), to_jsonl(log.folder, redactor).decode()):
+        assert not any(digest in exported for digest in originals)
+    _, changed, read = (record.payload for record in read_records(there))
+    assert isinstance(changed, FileChanged) and isinstance(read, FileRead)
+    assert changed.before_sha256 != changed.after_sha256 == read.digest
 
 
 async def test_an_export_overwrites_nothing_and_leaves_nothing_half(tmp_path: Path) -> None:

@@ -82,7 +82,10 @@ async def export_archive(
             renamed = await open_store(checkpoint_stores[0]).export_bundle(
                 staged / BUNDLE, checkpoint_redactor
             )
-        manifest = _stage(RedactedLog(folder, redactor, renamed=renamed), folder, redactor, staged)
+        outgoing = RedactedLog(
+            folder, redactor, renamed=renamed, hide_digests=redact_files or not (files and checkpoint_stores)
+        )
+        manifest = _stage(outgoing, folder, redactor, staged)
         _pack(staged, manifest, draft)
     return manifest
 
