@@ -208,7 +208,7 @@ def timed(line: list[str], env: Mapping[str, str], cwd: Path, timeout: float = 3
 WHOLE = """
 import asyncio, json, time, sys
 from pathlib import Path
-from tui_agent.folds.views import Views
+from tui_agent.folds.screen_folds import Views
 from tui_agent.session.remote_session import RemoteFollower
 from tui_agent.tui.controller.pump import Pump
 

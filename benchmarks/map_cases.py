@@ -33,10 +33,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.localization import check_out, git
-from tui_agent.context.repomap.full_scan import search_commits
 from tui_agent.context.repomap.indexer import pieces_of
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.repository_map import RepoMap
+from tui_agent.context.repomap.search_without_index import search_commits
 from tui_agent.context.repomap.source_reader import read
 from tui_agent.folds.text.word_forms import split_text
 

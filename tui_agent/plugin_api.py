@@ -29,7 +29,7 @@ from tui_agent.errors import StaleFile as StaleFile
 from tui_agent.errors import ToolError as ToolError
 from tui_agent.folds import actions as actions
 from tui_agent.folds.actions import AnyAction, build_tool_calls
-from tui_agent.folds.session.later_changes import LaterChanges as LaterChanges
+from tui_agent.folds.session.stale_test_results import LaterChanges as LaterChanges
 from tui_agent.folds.session.state_view import ReadFile
 from tui_agent.folds.session.state_view import SessionStateView as SessionStateView
 from tui_agent.folds.session.todo import DONE_STATUSES as DONE_STATUSES

@@ -17,9 +17,9 @@ ALLOWED_NAMES = {"tui_agent/engine_process.py"}
 
 SUPERVISORS: dict[str, str] = {
     "tui_agent/cli/main.py": "the program's last resort: one line for the user, a traceback with --debug",
-    "tui_agent/engine/plugins/stop.py": "raises a plugin's error again, outside the task group that would wrap it",
+    "tui_agent/engine/plugins/forced_stop.py": "raises a plugin's error again, outside the task group that would wrap it",
     "tui_agent/engine/turns/turns.py": "a fault in a turn becomes error.raised; the session goes on serving",
-    "tui_agent/folds/views.py": "a fault of one view is named in `faults` and must not stop the others",
+    "tui_agent/folds/screen_folds.py": "a fault of one view is named in `faults` and must not stop the others",
     "tui_agent/plugin_host/error_text.py": "the text of a plugin's error is computed by the plugin; without it the name of the error stays",
     "tui_agent/plugin_host/parallel_calls.py": "a broken plugin is reported as plugin.failed and the app lives",
     "tui_agent/mcp/server_runner.py": "whatever a server or the SDK raises is named as plugin.failed, and the session goes on",

@@ -44,7 +44,7 @@ DYNAMIC = {
     "plugins.shell.pass_fail_counts: pattern": "below, with its reader",
     r"tui_agent.context.init_guide: f'(?<![\\w-]){re.escape(core)}(?![\\w-])'": A_TEXT,
     r"tui_agent.context.repomap.symbol_names: f'\\b{re.escape(owner)}\\b'": A_TEXT,
-    "tui_agent.context.repomap.full_scan: re.escape(sought) + b'(?![0-9])'": A_TEXT,
+    "tui_agent.context.repomap.search_without_index: re.escape(sought) + b'(?![0-9])'": A_TEXT,
     r"tui_agent.mcp.servers: f'\\b{re.escape(settings.name)}\\b'": A_TEXT,
     r'''tui_agent.policy.catalog.catalog_entry: f"""(?:^|[\\[.{{,\\s])["']?{re.escape(key)}["']?\\s*[\\].=]"""''': A_TEXT,
     "tui_agent.tui.modals.exact_command: f'(?<=[^ ]) {{{inner + 1},}}+'": "possessive",

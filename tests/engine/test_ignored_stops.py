@@ -15,9 +15,9 @@ from anyio import to_thread
 
 from tests.engine.harness import EchoTool, Words, call, running, say
 from tests.engine.test_broken_plugins import expect_named
-from tui_agent.engine.plugins import stop as plugin_stop
-from tui_agent.engine.plugins.guard import guard_plugin
-from tui_agent.engine.plugins.stop import StopIgnored, stop_in_time
+from tui_agent.engine.plugins import forced_stop
+from tui_agent.engine.plugins.error_guard import guard_plugin
+from tui_agent.engine.plugins.forced_stop import StopIgnored, stop_in_time
 from tui_agent.engine.plugins.wrappers import GuardedMiddleware
 from tui_agent.errors import PluginError
 from tui_agent.plugin_api import BaseMiddleware, tool
@@ -37,8 +37,8 @@ IGNORED = "it kept running for 0.1 s after it was cancelled"
 
 @pytest.fixture(autouse=True)
 def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plugin_stop, "STOP_GRACE_S", 0.1)
-    monkeypatch.setattr(plugin_stop, "SHIELD_GRACE_S", 0.6)
+    monkeypatch.setattr(forced_stop, "STOP_GRACE_S", 0.1)
+    monkeypatch.setattr(forced_stop, "SHIELD_GRACE_S", 0.6)
 
 
 async def go_on_forever(caught: type[BaseException] = asyncio.CancelledError) -> None:
@@ -90,7 +90,7 @@ async def test_code_that_also_catches_the_last_error_gets_no_second_time_and_is_
             except BaseException as error:  # noqa: BLE001 - as an author may write it
                 raised.append(type(error))
 
-    monkeypatch.setattr(plugin_stop, "STOP_GRACE_S", 0.2)
+    monkeypatch.setattr(forced_stop, "STOP_GRACE_S", 0.2)
     with (
         anyio.move_on_after(0.05),
         pytest.raises(PluginError, match="after it was cancelled"),
@@ -99,7 +99,7 @@ async def test_code_that_also_catches_the_last_error_gets_no_second_time_and_is_
         await stop_in_time(catch_everything())
     gc.collect()
     named = raised.index(StopIgnored)
-    assert raised[named + 1 :] == [asyncio.CancelledError] * plugin_stop.MIN_STOPS
+    assert raised[named + 1 :] == [asyncio.CancelledError] * forced_stop.MIN_STOPS
 
 
 async def test_code_that_blocks_between_cancellations_is_stopped_after_fewer_of_them() -> None:
@@ -121,7 +121,7 @@ async def test_code_that_blocks_between_cancellations_is_stopped_after_fewer_of_
         guard_plugin("It", PluginError),
     ):
         await stop_in_time(block_in_between())
-    assert raised == [asyncio.CancelledError] * plugin_stop.MIN_BUSY_STOPS + [StopIgnored]
+    assert raised == [asyncio.CancelledError] * forced_stop.MIN_BUSY_STOPS + [StopIgnored]
 
 
 async def test_the_user_can_stop_the_turn_of_such_a_tool(tmp_path: Path) -> None:

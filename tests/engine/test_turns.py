@@ -6,7 +6,7 @@ import anyio
 
 from tests.engine.harness import Bench, EchoTool, HeldTool, Words, ask, call, running, say
 from tests.stubs.legal_history import check_pairs
-from tui_agent.engine.middleware.stuck import StuckNotice
+from tui_agent.engine.middleware.repetition_note import StuckNotice
 from tui_agent.ports.agent import Action, AskModel, Finish
 from tui_agent.ports.model import FinishChunk, ModelFault, TextChunk
 from tui_agent.protocol.commands import (

@@ -23,7 +23,7 @@ from tui_agent.engine.agent_programs.program_output import CallResult, ProgramAn
 from tui_agent.errors import ConfigError
 from tui_agent.evals.runs.run_folder import RunFolder
 from tui_agent.folds.trace.metrics import Metrics
-from tui_agent.folds.trace.parts import PartRow, Parts
+from tui_agent.folds.trace.part_list import PartRow, Parts
 from tui_agent.protocol.commands import Interrupt, SubmitPrompt, Undo
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken

@@ -9,7 +9,7 @@ import pytest
 
 from tests.stubs.sse_server import Reply, running
 from tui_agent.config.options import SessionOptions
-from tui_agent.folds.context.ledger import Ledger
+from tui_agent.folds.context.context_breakdown import Ledger
 from tui_agent.folds.context.meter import ContextMeter
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import ContextPacked

@@ -7,7 +7,7 @@ import pytest
 from tests.golden.make import LOGS
 from tests.stubs.golden import golden
 from tui_agent.folds.replay_cursor import ReplayCursor, views_at
-from tui_agent.folds.views import ALL_VIEWS, Views
+from tui_agent.folds.screen_folds import ALL_VIEWS, Views
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record
 from tui_agent.protocol.events.session import SessionHeadMoved
 

@@ -13,7 +13,7 @@ from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.todo import Todo
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.trace.metrics import Metrics
-from tui_agent.folds.trace.parts import Parts
+from tui_agent.folds.trace.part_list import Parts
 from tui_agent.folds.transcript.entries import TranscriptView
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.envelope import Envelope, Record

@@ -19,8 +19,8 @@ from tui_agent.protocol.base import CallId, Payload
 from tui_agent.protocol.events.files import FileChanged, FileRead
 from tui_agent.protocol.events.todo import TodoUpdated
 from tui_agent.protocol.parts import TextContent
-from tui_agent.workspace.local.change_recorder import RecordingEnvironment
 from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.local.file_change_events import RecordingEnvironment
 
 PLUGINS = Path(__file__).parents[2] / "plugins"
 

@@ -17,10 +17,10 @@ from tui_agent.cli.console.shared_options import GROUPS, Parser, add_flag, add_l
 from tui_agent.config import paths
 from tui_agent.config.settings.api_keys import Keys
 from tui_agent.config.small_files import read_small
-from tui_agent.context.repomap.full_scan import MatchedWords
 from tui_agent.context.repomap.map_results import MapView, RankedFile
 from tui_agent.context.repomap.rendering import clean, describe_skipped
 from tui_agent.context.repomap.repository_map import RepoMap, Visibility
+from tui_agent.context.repomap.search_without_index import MatchedWords
 from tui_agent.errors import UsageError
 from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.protocol.unicode_text import format_count

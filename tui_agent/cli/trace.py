@@ -12,7 +12,7 @@ from tui_agent.folds.text.labels import FAILURE_LABELS, SPAN_STATE_LABELS, TURN_
 from tui_agent.folds.text.session_figures import describe_work, measure_rows
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
-from tui_agent.folds.trace.parts import Parts
+from tui_agent.folds.trace.part_list import Parts
 from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.store.damage_report import describe_damage, verify_session
 from tui_agent.store.log_reader import read_records

@@ -17,7 +17,6 @@ from tui_agent.engine.checkpoints.rewind import Rewind
 from tui_agent.engine.compaction.pins_and_restores import pin_messages
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.delta_merge import FlushTimer
-from tui_agent.engine.head_moves import HeadMoveCommand, HeadMoves
 from tui_agent.engine.hooks import NO_VERDICT, HookVerdict
 from tui_agent.engine.input.command_checks import (
     Refusal,
@@ -35,8 +34,8 @@ from tui_agent.engine.input.queued_messages import (
 )
 from tui_agent.engine.input.slash_commands import SlashCommands
 from tui_agent.engine.input.user_shell import begin_user_shell, run_user_shell
+from tui_agent.engine.interruption_cleanup import TURN_ENDED_FIRST, close_calls
 from tui_agent.engine.mailbox import Mailbox, PendingAnswers
-from tui_agent.engine.open_calls import TURN_ENDED_FIRST, close_calls
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.setting_commands import SettingCommand, apply_setting, revoke_rule
 from tui_agent.engine.tools.jobs import JobManager
@@ -44,6 +43,7 @@ from tui_agent.engine.tools.tool_programs import Background, ProgramKeeper
 from tui_agent.engine.turns.engine_agents import INIT_SOURCE, require_role
 from tui_agent.engine.turns.session_title import record_message
 from tui_agent.engine.turns.turns import Turns
+from tui_agent.engine.undo_commands import HeadMoveCommand, HeadMoves
 from tui_agent.errors import CheckpointError, ConfigError, StoreError, TuiAgentError, UsageError
 from tui_agent.folds.session.state_view import MENTIONS_REASON, SessionStateView
 from tui_agent.ports.environment import OutputWidthSetter

@@ -12,7 +12,7 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.engine.engine import Engine
-from tui_agent.engine.plugins.loop_watch import watch_event_loop
+from tui_agent.engine.plugins.event_loop_watchdog import watch_event_loop
 from tui_agent.engine.plugins.plugin_tasks import guard_plugin_tasks
 from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import PluginError, StoreError

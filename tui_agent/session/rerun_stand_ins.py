@@ -12,7 +12,7 @@ import anyio
 from anyio.lowlevel import checkpoint
 from pydantic import BaseModel
 
-from tui_agent.engine.plugins.guard import ENGINE_KINDS
+from tui_agent.engine.plugins.error_guard import ENGINE_KINDS
 from tui_agent.engine.tools.arguments import parse_arguments
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.engine.tools.schema import json_schema

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tui_agent.engine.input.user_shell import close_shell
-from tui_agent.engine.open_calls import (
+from tui_agent.engine.interruption_cleanup import (
     UnfinishedRequest,
     calls_awaiting_approval,
     close_calls,

@@ -19,8 +19,8 @@ from tui_agent.context.token_counter import Tokens, load_bundled_vocabulary
 from tui_agent.errors import BudgetExceeded, ConfigError, ModelError, TuiAgentError
 from tui_agent.evals.cases.case import Case
 from tui_agent.evals.checks.case_functions import load_case_functions
+from tui_agent.evals.checks.case_workspace import create_workspace
 from tui_agent.evals.checks.check_results import CheckResults
-from tui_agent.evals.checks.workspace import create_workspace
 from tui_agent.evals.checks.workspace_checks import Checker
 from tui_agent.evals.runs.run_folder import open_commands
 from tui_agent.fast_dataclass import dataclass

@@ -10,11 +10,11 @@ from typing import Literal, Protocol, TypeAlias
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.settings.settings import Config, ModelProfile
 from tui_agent.folds.comparison.line_authors import SessionDiff
+from tui_agent.folds.screen_folds import Views
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChangedView
 from tui_agent.folds.session.jobs import JobsView
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.transcript.entries import Entry, UserEntry
-from tui_agent.folds.views import Views
 from tui_agent.ports.session import AppSession
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.commands import Command

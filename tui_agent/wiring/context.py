@@ -22,8 +22,8 @@ from tui_agent.engine.middleware.prompt_sections import (
     prompt_sections,
     skills_event,
 )
+from tui_agent.engine.middleware.repetition_note import StuckNotice
 from tui_agent.engine.middleware.repomap import RepoMapSection
-from tui_agent.engine.middleware.stuck import StuckNotice
 from tui_agent.engine.plugins.wrappers import GuardedMiddleware
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.registry import ToolRegistry

@@ -13,7 +13,7 @@ import anyio
 
 from tui_agent.config.paths import find_paths, private_folders
 from tui_agent.config.settings.environment_settings import ApptainerSettings, DockerSettings, RemoteSettings
-from tui_agent.engine.plugins.guard import guard_plugin
+from tui_agent.engine.plugins.error_guard import guard_plugin
 from tui_agent.errors import ConfigError, EnvironmentFault
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.policy.places.path_places import may_hold_secrets

@@ -26,8 +26,8 @@ from tui_agent.config.settings.api_keys import load_keys
 from tui_agent.config.settings.providers import PROVIDERS
 from tui_agent.config.settings.settings import HookSettings
 from tui_agent.engine.components import ChangedExtensions, Extensions
-from tui_agent.engine.plugins.guard import guard_plugin
-from tui_agent.engine.plugins.stop import stop_though_shielded
+from tui_agent.engine.plugins.error_guard import guard_plugin
+from tui_agent.engine.plugins.forced_stop import stop_though_shielded
 from tui_agent.engine.recorder import EventListener as Listener
 from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import ConfigError, PluginError, TuiAgentError

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from tui_agent.config.settings.settings import ModelProfile
-from tui_agent.engine.plugins.guard import guard_plugin
+from tui_agent.engine.plugins.error_guard import guard_plugin
 from tui_agent.errors import ConfigError, PluginError, TuiAgentError
 from tui_agent.models.factory import NO_MODEL, ModelFactory
 from tui_agent.models.replay_model import ANSWERS_ENDING, RecordedAnswers, read_answers, read_recording

@@ -17,8 +17,8 @@ from tui_agent.engine.components import CurrentExtensions, EngineParts, Extensio
 from tui_agent.engine.engine import Engine
 from tui_agent.engine.middleware.memory import WorkingMemory
 from tui_agent.engine.middleware.prompt_sections import PromptTexts, prompt_sections
+from tui_agent.engine.middleware.repetition_note import StuckNotice
 from tui_agent.engine.middleware.repomap import RepoMapSection
-from tui_agent.engine.middleware.stuck import StuckNotice
 from tui_agent.engine.plugins.wrappers import GuardedMiddleware
 from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import TuiAgentError, UsageError

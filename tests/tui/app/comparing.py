@@ -10,8 +10,8 @@ from pathlib import Path
 from tests.stubs.two_ways import FORK, MAIN, two_ways
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.cli.compare import compare_named
+from tui_agent.folds.comparison.compared_branch import Side
 from tui_agent.folds.comparison.fold import Comparison
-from tui_agent.folds.comparison.side import Side
 from tui_agent.tui.screens.compare.screen import CompareScreen
 
 NAMES = (MAIN, FORK)

@@ -9,8 +9,8 @@ from tests.stubs.two_ways import FORK, MAIN
 from tests.tui.app.comparing import Outside, compared, open_comparison
 from tests.tui.app.driving import golden, open_app
 from tests.tui.app.test_hostile import HOSTILE, harmless
+from tui_agent.folds.comparison.compared_branch import Outcome
 from tui_agent.folds.comparison.fold import Comparison
-from tui_agent.folds.comparison.side import Outcome
 from tui_agent.tui.screens.compare.screen import CompareScreen
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.stubs.story import requested
 from tests.tui.app.driving import golden, open_app
-from tests.unit.folds.test_ledger import answered, packed
+from tests.unit.folds.test_context_breakdown import answered, packed
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])

@@ -6,7 +6,7 @@ from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
 from tests.tui.app.sessions_story import Programs, told
 from tests.tui.app.test_nothing_is_silent import ARGUMENTS, OF_THE_APP
-from tui_agent.folds.views import ALL_VIEWS
+from tui_agent.folds.screen_folds import ALL_VIEWS
 from tui_agent.protocol.base import Payload, RequestId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelDelta

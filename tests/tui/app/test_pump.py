@@ -8,9 +8,9 @@ import pytest
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import golden, open_app
 from tui_agent.folds.base import fold
+from tui_agent.folds.screen_folds import ViewName, Views
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.trace.fold import Trace
-from tui_agent.folds.views import ViewName, Views
 from tui_agent.protocol.base import AgentId, RequestId
 from tui_agent.protocol.envelope import Record, UnknownEvent
 from tui_agent.protocol.events.model import ModelDelta

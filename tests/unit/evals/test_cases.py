@@ -16,8 +16,8 @@ from tui_agent.errors import ConfigError
 from tui_agent.evals.cases.case import Case
 from tui_agent.evals.cases.suites import load_suite
 from tui_agent.evals.cases.task_folder import load_task_folder
+from tui_agent.evals.checks.case_workspace import create_check_copy, create_workspace
 from tui_agent.evals.checks.tests_and_verifier import count_tests, read_reward
-from tui_agent.evals.checks.workspace import create_check_copy, create_workspace
 from tui_agent.protocol.settings import Budgets
 
 GOOD = {"prompt": "Do it.", "test_command": "true"}

@@ -11,8 +11,15 @@ from tests.stubs.golden import golden
 from tests.stubs.story import decision, file_changed, ran_tests, requested
 from tests.stubs.two_ways import CAUSE, ENTRY, FORK, MAIN, TEST_ENTRY, TEST_REPORT, two_ways
 from tui_agent.folds.base import current_branch
+from tui_agent.folds.comparison.compared_branch import (
+    MAX_BEATS,
+    Branch,
+    Side,
+    build_side,
+    list_beats,
+    working_ms,
+)
 from tui_agent.folds.comparison.fold import Comparison, FileDifference, compare
-from tui_agent.folds.comparison.side import MAX_BEATS, Branch, Side, build_side, list_beats, working_ms
 from tui_agent.folds.session.branch_tree import name_branch
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, Payload, RequestId, SessionId
 from tui_agent.protocol.envelope import Envelope, Record

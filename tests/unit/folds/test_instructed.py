@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from tui_agent.folds.context.context_breakdown import Ledger
 from tui_agent.folds.context.instructions import AgentInstructions, joined_content
-from tui_agent.folds.context.ledger import Ledger
 from tui_agent.folds.transcript.entries import NoticeEntry
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, RequestId, SessionId

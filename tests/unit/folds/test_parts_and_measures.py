@@ -9,7 +9,7 @@ from tests.stubs.story import Story, called, compacted, file_changed, finished, 
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.branches import Reason
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
-from tui_agent.folds.trace.parts import PartRow, Parts
+from tui_agent.folds.trace.part_list import PartRow, Parts
 from tui_agent.protocol.base import AgentId, BlobText, CallId, Payload, RequestId
 from tui_agent.protocol.events.context import (
     ContextPacked,

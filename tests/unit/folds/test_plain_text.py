@@ -7,7 +7,7 @@ from tui_agent.folds.session.changed_files import ChangedFile
 from tui_agent.folds.text.plain_text import decode_text, encode_text
 from tui_agent.plugin_api import FileContent
 from tui_agent.workspace.checkpoints.restore_plan import count_changed_lines
-from tui_agent.workspace.local.change_recorder import count_lines
+from tui_agent.workspace.local.file_change_events import count_lines
 
 OLD, NEW = "héllo\nwörld\n", "héllo\nwörld two\n"
 CODECS = ("utf-8", "utf-8-sig", "utf-16", "utf-32", "latin-1")

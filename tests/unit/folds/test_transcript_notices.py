@@ -5,9 +5,9 @@ from tests.stubs.story import (
     Story,
 )
 from tests.unit.folds.test_transcript import Chat
+from tui_agent.folds.screen_folds import Views
 from tui_agent.folds.transcript.entries import NoticeEntry
 from tui_agent.folds.transcript.fold import Transcript
-from tui_agent.folds.views import Views
 from tui_agent.protocol.base import AgentId, RequestId
 from tui_agent.protocol.envelope import SCHEMA_VERSION, UnknownEvent
 from tui_agent.protocol.events.context import ContextWarned

@@ -7,7 +7,7 @@ import pytest
 
 from tui_agent.cli.main import main
 from tui_agent.errors import UsageError
-from tui_agent.evals.checks.workspace import create_workspace
+from tui_agent.evals.checks.case_workspace import create_workspace
 from tui_agent.simulation.tasks import example_names, load_example, load_task
 
 

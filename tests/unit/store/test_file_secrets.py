@@ -19,8 +19,8 @@ from tui_agent.session.clock import SystemClock
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.session_log import SessionLog
 from tui_agent.store.session_store import SessionStore
-from tui_agent.workspace.local.change_recorder import RecordingEnvironment
 from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.local.file_change_events import RecordingEnvironment
 
 VALUE = 'Zq8w+Xv/7"1Lk\\Ä'
 ISSUED = "".join(("gh", "p_", "Ab3dEf6hIj9lMn2pQr5tUv8xYz1BcD4fGh7J"))

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.stubs.rows import rows
+from tui_agent.folds.comparison.compared_branch import Beat, Side
 from tui_agent.folds.comparison.fold import LastSharedEvent
-from tui_agent.folds.comparison.side import Beat, Side
 from tui_agent.tui.screens.compare.figures import (
     build_figures,
     describe_fork_point,

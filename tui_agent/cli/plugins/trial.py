@@ -20,7 +20,7 @@ import anyio
 
 from tui_agent.cli.mcp import start_servers
 from tui_agent.config.settings.optional_packages import package_install_command
-from tui_agent.engine.plugins.guard import GuardedTool
+from tui_agent.engine.plugins.error_guard import GuardedTool
 from tui_agent.engine.tools.arguments import InvalidArguments, parse_arguments
 from tui_agent.engine.tools.schema import json_schema, sample_arguments
 from tui_agent.errors import PluginError, ToolCrash

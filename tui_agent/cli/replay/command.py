@@ -27,8 +27,8 @@ from tui_agent.cli.console.shared_options import (
 from tui_agent.errors import UsageError
 from tui_agent.folds.comparison.net_changes import LineCounter
 from tui_agent.folds.replay_cursor import views_at
+from tui_agent.folds.screen_folds import Views
 from tui_agent.folds.session.state_view import state_to_json
-from tui_agent.folds.views import Views
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.unicode_text import format_count

@@ -4,7 +4,7 @@ import dataclasses
 from typing import TextIO
 
 from tui_agent.cli.console.output import dim, escape_control, say_json, shorten, terminal_width
-from tui_agent.folds.trace.parts import PartRow, Parts
+from tui_agent.folds.trace.part_list import PartRow, Parts
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.session.headless_turn import Outcome
 from tui_agent.units import format_time

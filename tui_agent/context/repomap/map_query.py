@@ -11,7 +11,6 @@ from typing import NamedTuple, TypeVar
 from tui_agent.context.repomap import ranking
 from tui_agent.context.repomap.commit_search import BEST
 from tui_agent.context.repomap.file_list import FileList
-from tui_agent.context.repomap.full_scan import FullScan, search_commits
 from tui_agent.context.repomap.index_db import KnownFile
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.line_scores import (
@@ -35,6 +34,7 @@ from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.ranking import FileScore, add_related, find_related, vendored_last
 from tui_agent.context.repomap.redacted_text import Cleaner
 from tui_agent.context.repomap.rendering import detailed_files, render_map, room_of, symbols_at, tokens_of
+from tui_agent.context.repomap.search_without_index import FullScan, search_commits
 from tui_agent.context.repomap.source_reader import read
 from tui_agent.context.repomap.symbols import symbols_of
 from tui_agent.context.repomap.text_cache import Text, TextCache

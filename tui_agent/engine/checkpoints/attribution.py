@@ -20,7 +20,7 @@ from tui_agent.protocol.events.files import MAX_PATHS_IN_EVENT, Author, FileChan
 from tui_agent.protocol.events.job import JobStarted
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.unicode_text import list_first
-from tui_agent.workspace.local.change_recorder import count_lines, file_changed
+from tui_agent.workspace.local.file_change_events import count_lines, file_changed
 
 MAX_PATHS_IN_MESSAGE = 3
 """Maximum number of paths in a message to the user."""

@@ -17,7 +17,16 @@ from tui_agent.engine.checkpoints.irreversible_effects import (
     IrreversibleEffects,
     find_irreversible_effects,
 )
-from tui_agent.engine.checkpoints.remaining_effects import (
+from tui_agent.engine.checkpoints.revert_plan import (
+    NO_CHECKPOINT,
+    expand_overwrite,
+    folder_changes,
+    generated_paths,
+    make_restore_plan,
+    plan_event,
+    removed_paths,
+)
+from tui_agent.engine.checkpoints.rewind_events import (
     CallEvents,
     FileRecords,
     count_kept_folders,
@@ -30,17 +39,8 @@ from tui_agent.engine.checkpoints.remaining_effects import (
     read_job_ends,
     read_version,
 )
-from tui_agent.engine.checkpoints.revert_plan import (
-    NO_CHECKPOINT,
-    expand_overwrite,
-    folder_changes,
-    generated_paths,
-    make_restore_plan,
-    plan_event,
-    removed_paths,
-)
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.open_calls import TURN_ENDED_FIRST, close_calls, close_requests
+from tui_agent.engine.interruption_cleanup import TURN_ENDED_FIRST, close_calls, close_requests
 from tui_agent.engine.setting_commands import record_setting, revoke_other_rules
 from tui_agent.engine.tools.jobs import JobManager
 from tui_agent.errors import UsageError

@@ -13,15 +13,6 @@ from anyio import to_thread
 from tui_agent.context.instructions import RULES_LABEL
 from tui_agent.context.request_assembly import PackedRequest
 from tui_agent.context.summary.compaction_selection import chars_of, summary_cut
-from tui_agent.context.summary.room import (
-    FULL,
-    MIN_CHARS,
-    MIN_KEPT,
-    WORK,
-    FixedContent,
-    SummaryRoom,
-    describe_sections,
-)
 from tui_agent.context.summary.summary import (
     CutText,
     Summary,
@@ -31,6 +22,15 @@ from tui_agent.context.summary.summary import (
     total_chars,
 )
 from tui_agent.context.summary.summary_facts import Facts
+from tui_agent.context.summary.summary_size import (
+    FULL,
+    MIN_CHARS,
+    MIN_KEPT,
+    WORK,
+    FixedContent,
+    SummaryRoom,
+    describe_sections,
+)
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.compaction.circuit_breaker import TIGHT_HINT, CompactionBreaker
 from tui_agent.engine.compaction.offload import OutputOffloader, available_text

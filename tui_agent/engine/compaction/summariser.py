@@ -12,7 +12,7 @@ from anyio import to_thread
 from tui_agent.context.budgets import Room
 from tui_agent.context.summary.summary import transcript_within
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.open_calls import close_unused_calls
+from tui_agent.engine.interruption_cleanup import close_unused_calls
 from tui_agent.errors import ConfigError, ContextOverflow, ModelError
 from tui_agent.ports.agent import AskModel, ModelQuery
 from tui_agent.ports.model import ModelReply

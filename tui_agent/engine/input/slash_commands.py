@@ -12,8 +12,8 @@ from anyio.abc import TaskGroup
 from tui_agent.context.mentions.mentions import find_refused_paths
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.plugins.guard import guard_plugin
-from tui_agent.engine.plugins.stop import stop_in_time, stop_though_shielded
+from tui_agent.engine.plugins.error_guard import guard_plugin
+from tui_agent.engine.plugins.forced_stop import stop_in_time, stop_though_shielded
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.tool_access import denial_reason
 from tui_agent.engine.turns.turns import Turns

@@ -17,8 +17,8 @@ from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.compaction.compactor import Compactor
 from tui_agent.engine.components import EngineParts, is_overridden
 from tui_agent.engine.delta_merge import FlushTimer
-from tui_agent.engine.model.call import ModelCall
-from tui_agent.engine.model.request import RequestBuilder
+from tui_agent.engine.model.message_loading import RequestBuilder
+from tui_agent.engine.model.request_attempts import ModelCall
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.tool_access import offered_tools
 from tui_agent.errors import BlobNotFound, ContextOverflow, ModelError

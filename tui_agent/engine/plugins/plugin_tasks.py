@@ -11,8 +11,8 @@ from types import FrameType
 from typing import Any
 from weakref import WeakSet
 
-from tui_agent.engine.plugins.guard import EventLoopBlocked, guard_task
-from tui_agent.engine.plugins.stop import MIN_STOPS, STOP_GRACE_S, StopIgnored, stop_in_time
+from tui_agent.engine.plugins.error_guard import EventLoopBlocked, guard_task
+from tui_agent.engine.plugins.forced_stop import MIN_STOPS, STOP_GRACE_S, StopIgnored, stop_in_time
 from tui_agent.errors import PluginError, StoreError
 from tui_agent.plugin_host.error_text import error_line
 from tui_agent.plugin_host.plugin_imports import plugin_of

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from tui_agent.engine.plugins.guard import EventCheck, guard_plugin
-from tui_agent.engine.plugins.stop import stop_though_shielded
+from tui_agent.engine.plugins.error_guard import EventCheck, guard_plugin
+from tui_agent.engine.plugins.forced_stop import stop_though_shielded
 from tui_agent.errors import PluginError
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.agent import Action, Agent, AskModel, CallTools, Finish, Reject, SayMessage

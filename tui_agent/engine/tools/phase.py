@@ -17,7 +17,7 @@ from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.hooks import NO_VERDICT, Hooks
 from tui_agent.engine.limits import is_budget_exhausted
-from tui_agent.engine.plugins.guard import GuardedTool
+from tui_agent.engine.plugins.error_guard import GuardedTool
 from tui_agent.engine.tools.arguments import InvalidArguments
 from tui_agent.engine.tools.gate import Gate
 from tui_agent.engine.tools.registry import CheckedCall

@@ -9,7 +9,7 @@ from typing import TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel
 
-from tui_agent.engine.plugins.guard import GuardedTool, guard_plugin
+from tui_agent.engine.plugins.error_guard import GuardedTool, guard_plugin
 from tui_agent.engine.tools.arguments import InvalidArguments, check_json_arguments, parse_arguments
 from tui_agent.engine.tools.schema import json_schema, sent_schema
 from tui_agent.errors import PluginError, ToolCrash

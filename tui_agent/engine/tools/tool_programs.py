@@ -12,7 +12,7 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.plugins.guard import guard_plugin
+from tui_agent.engine.plugins.error_guard import guard_plugin
 from tui_agent.engine.tools.jobs import JobManager
 from tui_agent.engine.tools.sandbox_retry import SandboxGrant
 from tui_agent.errors import PluginError, ToolError, TuiAgentError

@@ -46,7 +46,7 @@ from tui_agent.protocol.events.tool import ToolFinished, ToolProgress, ToolStart
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 from tui_agent.protocol.unicode_text import clip_line
 from tui_agent.units import format_time_limit
-from tui_agent.workspace.local.change_recorder import RecordingEnvironment
+from tui_agent.workspace.local.file_change_events import RecordingEnvironment
 from tui_agent.workspace.local.granted_paths import grant_paths
 
 MAX_SUMMARY_CHARS = 200

@@ -13,8 +13,8 @@ import anyio
 from tui_agent.context.truncation import head_and_tail
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.components import EngineParts
+from tui_agent.engine.interruption_cleanup import close_calls, delegate_end
 from tui_agent.engine.model.caller import ModelCaller
-from tui_agent.engine.open_calls import close_calls, delegate_end
 from tui_agent.engine.tools.large_results import StoppedOutput
 from tui_agent.engine.turns.engine_agents import ModelAgent
 from tui_agent.engine.turns.loop import Outcome, TurnLoop

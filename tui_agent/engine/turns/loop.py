@@ -10,9 +10,14 @@ import anyio.lowlevel
 
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.components import EngineParts
+from tui_agent.engine.interruption_cleanup import (
+    TURN_ENDED_FIRST,
+    calls_as_sent,
+    close_calls,
+    close_unused_calls,
+)
 from tui_agent.engine.limits import reached_limit
 from tui_agent.engine.model.caller import ModelCaller
-from tui_agent.engine.open_calls import TURN_ENDED_FIRST, calls_as_sent, close_calls, close_unused_calls
 from tui_agent.engine.questions import STUCK_OPTIONS, Asker
 from tui_agent.engine.tools.phase import ToolPhase
 from tui_agent.engine.turns.plugin_reload import PluginReload

@@ -16,9 +16,9 @@ from tui_agent.engine.compaction.pins_and_restores import require_messages, rest
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.delta_merge import FlushTimer
 from tui_agent.engine.hooks import Hooks
+from tui_agent.engine.interruption_cleanup import TURN_ENDED_FIRST, calls_awaiting_approval, close_calls
 from tui_agent.engine.mailbox import PendingAnswers
 from tui_agent.engine.model.caller import ModelCaller
-from tui_agent.engine.open_calls import TURN_ENDED_FIRST, calls_awaiting_approval, close_calls
 from tui_agent.engine.questions import Asker
 from tui_agent.engine.tools.gate import Gate
 from tui_agent.engine.tools.judged_call import RestorableFiles

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from tui_agent.evals.cases.case import Case
-from tui_agent.evals.checks.workspace import create_workspace
+from tui_agent.evals.checks.case_workspace import create_workspace
 from tui_agent.evals.checks.workspace_checks import Checker
 from tui_agent.evals.runs.arms_and_cells import CheckProgram
 from tui_agent.evals.runs.run_folder import Findings

@@ -16,9 +16,9 @@ from tui_agent.errors import ConfigError, os_errors_as
 from tui_agent.evals.cases.case import FORMAT_HINT, Case
 from tui_agent.evals.cases.case_image import CaseImage
 from tui_agent.evals.checks.case_functions import CaseFunctions, run_environment_verifier, run_plugin_verifier
+from tui_agent.evals.checks.case_workspace import create_check_copy, create_workspace
 from tui_agent.evals.checks.check_results import EXPECTED, CheckResults, with_fault
 from tui_agent.evals.checks.tests_and_verifier import CheckInput, run_harbor_tests, run_tests, run_verifier
-from tui_agent.evals.checks.workspace import create_check_copy, create_workspace
 from tui_agent.evals.environments.environment_tests import EnvironmentSession, sandboxed_environments
 from tui_agent.ports.environment import Environment
 from tui_agent.protocol.events.eval import TestFinished, VerifierFinished

@@ -14,7 +14,7 @@ from typing import TypeVar
 import anyio
 from anyio.to_thread import run_sync
 
-from tui_agent.engine.plugins.guard import guard_plugin
+from tui_agent.engine.plugins.error_guard import guard_plugin
 from tui_agent.errors import ConfigError, PluginError, TuiAgentError
 from tui_agent.protocol.unicode_text import limit_text
 from tui_agent.units import format_time_limit

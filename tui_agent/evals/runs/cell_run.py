@@ -28,10 +28,10 @@ from tui_agent.errors import (
 from tui_agent.evals.cases.case import Case, case_digest
 from tui_agent.evals.cases.case_image import CaseImage, build_case_image
 from tui_agent.evals.checks.case_functions import load_case_functions
+from tui_agent.evals.checks.case_workspace import create_workspace
 from tui_agent.evals.checks.check_results import CheckResults
 from tui_agent.evals.checks.commit_checks import CheckedCommit, CommitChecks, describe_results
 from tui_agent.evals.checks.static_checks import run_static_checks
-from tui_agent.evals.checks.workspace import create_workspace
 from tui_agent.evals.checks.workspace_checks import Checker
 from tui_agent.evals.runs.arms_and_cells import ORACLE, Arm, Cell, Plan
 from tui_agent.evals.runs.failure_attribution import Conduct, Verdict, judge

@@ -16,7 +16,7 @@ from tui_agent.engine.agent_programs.program_agent import PROGRAMS
 from tui_agent.errors import ConfigError
 from tui_agent.evals.cases.case import case_digest
 from tui_agent.evals.cases.suites import load_suite
-from tui_agent.evals.checks.workspace import create_workspace
+from tui_agent.evals.checks.case_workspace import create_workspace
 from tui_agent.evals.runs.arms_and_cells import ABLATIONS, ORACLE, Arm, Plan
 from tui_agent.evals.runs.run_folder import RunFolder
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT

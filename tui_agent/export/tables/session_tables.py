@@ -11,7 +11,7 @@ from typing import Any, Final
 from pydantic_core import to_json
 
 from tui_agent.folds.session.branches import Branches, is_on_branch, stretches
-from tui_agent.folds.trace.parts import Parts
+from tui_agent.folds.trace.part_list import Parts
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.parts import Usage

@@ -21,7 +21,7 @@ from tui_agent.export.trajectory.records import (
 )
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.branches import Branches, Stretch, is_on_branch, stretches
-from tui_agent.folds.trace.parts import PartRow, Parts
+from tui_agent.folds.trace.part_list import PartRow, Parts
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JsonMap, RequestId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted

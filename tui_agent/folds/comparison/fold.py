@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Final
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.folds.comparison.compared_branch import Branch, Side, build_side
 from tui_agent.folds.comparison.net_changes import NetFileChange
-from tui_agent.folds.comparison.side import Branch, Side, build_side
 from tui_agent.protocol.base import MAIN_AGENT, text_preview
 from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded

@@ -11,7 +11,7 @@ from tui_agent.folds.context.memory import apply_mentions
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.agents import new_delegate
 from tui_agent.folds.session.lifecycle import LIFECYCLE_HANDLERS
-from tui_agent.folds.session.state import Draft
+from tui_agent.folds.session.session_state import Draft
 from tui_agent.folds.session.state_view import OpenCall, ReadFile, SessionStateView, call_digest
 from tui_agent.folds.usage_totals import NO_USAGE
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, text_preview, text_size

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from tui_agent.folds.context.memory import apply_file_change, apply_update
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.agents import delegate_chain
-from tui_agent.folds.session.state import Draft
+from tui_agent.folds.session.session_state import Draft
 from tui_agent.folds.session.state_view import ReadFile, UncheckpointedChange
 from tui_agent.protocol.base import MAIN_AGENT, text_preview
 from tui_agent.protocol.envelope import Envelope

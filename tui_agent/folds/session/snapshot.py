@@ -19,7 +19,7 @@ from tui_agent.folds.context.window_limits import InferredWindow, InferredWindow
 from tui_agent.folds.session.branches import Branches, BranchesState
 from tui_agent.folds.session.checkpoints import Commits
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.session.state import Draft
+from tui_agent.folds.session.session_state import Draft
 
 FORMAT: Final = 56
 """Version of the snapshot format. Increase it whenever a fold (a class that computes state from events) stores or

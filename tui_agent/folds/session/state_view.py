@@ -16,7 +16,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.instructions import AgentInstructions
 from tui_agent.folds.session.agents import DelegateState
 from tui_agent.folds.session.changed_files import ChangedFile, unchanged_file
-from tui_agent.folds.session.later_changes import NO_LATER_CHANGES, LaterChanges
+from tui_agent.folds.session.stale_test_results import NO_LATER_CHANGES, LaterChanges
 from tui_agent.folds.usage_totals import NO_USAGE, UsageTotals
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JsonMap, RequestId, RunId, text_preview

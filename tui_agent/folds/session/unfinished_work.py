@@ -1,6 +1,6 @@
 """The events that close a stopped engine's unfinished work.
 
-Invariant: the next run records equal events in the log (`engine/open_calls.py`, `session/resume.py`).
+Invariant: the next run records equal events in the log (`engine/interruption_cleanup.py`, `session/resume.py`).
 """
 
 from typing import Final

@@ -9,7 +9,7 @@ from typing import Any
 from tui_agent.folds.context.visible_results import VisibleResults
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.changed_files import ModifiedFiles
-from tui_agent.folds.session.later_changes import NO_LATER_CHANGES, LaterChanges
+from tui_agent.folds.session.stale_test_results import NO_LATER_CHANGES, LaterChanges
 from tui_agent.folds.usage_totals import NO_USAGE
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, BlobText, CallId, text_size
 from tui_agent.protocol.envelope import Envelope

@@ -17,8 +17,8 @@ from tui_agent.folds.transcript.entries import NoticeLevel, TranscriptView
 from tui_agent.folds.transcript.messages import MESSAGE_HANDLERS
 from tui_agent.folds.transcript.notices import NOTICE_HANDLERS, count_unknown
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
-from tui_agent.folds.transcript.state import Draft
-from tui_agent.folds.transcript.tools import TOOL_HANDLERS
+from tui_agent.folds.transcript.tool_calls import TOOL_HANDLERS
+from tui_agent.folds.transcript.transcript_state import Draft
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import MarkdownBlock
 from tui_agent.protocol.envelope import Envelope, UnknownEvent

@@ -14,7 +14,7 @@ from tui_agent.folds.transcript.entries import (
     TurnEntry,
     UserEntry,
 )
-from tui_agent.folds.transcript.state import Draft, TurnSums
+from tui_agent.folds.transcript.transcript_state import Draft, TurnSums
 from tui_agent.protocol.base import MAIN_AGENT, BlobText, LongText, RequestId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentStateChanged

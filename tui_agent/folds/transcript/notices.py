@@ -20,8 +20,8 @@ from tui_agent.folds.text.undo_sentences import (
     list_restored,
 )
 from tui_agent.folds.transcript.entries import NoticeEntry, NoticeLevel, UserEntry
-from tui_agent.folds.transcript.state import Draft, EndedJob
 from tui_agent.folds.transcript.streamed_entries import OUTPUT_TAIL_CHARS
+from tui_agent.folds.transcript.transcript_state import Draft, EndedJob
 from tui_agent.protocol.base import CallId, text_preview
 from tui_agent.protocol.display import TerminalBlock, TextBlock
 from tui_agent.protocol.envelope import Envelope, UnknownEvent

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from tui_agent.config.paths import is_session_stored
-from tui_agent.folds.comparison.side import Side
+from tui_agent.folds.comparison.compared_branch import Side
 from tui_agent.folds.transcript.entries import UserEntry
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import JsonRow, json_rows, text_of

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from rich.cells import cell_len
 
-from tui_agent.folds.context.ledger import LedgerRequest, LedgerSum, LedgerView
+from tui_agent.folds.context.context_breakdown import LedgerRequest, LedgerSum, LedgerView
 from tui_agent.folds.context.meter import (
     SECTION_LABELS,
     SOFT_FRACTION,

@@ -7,7 +7,7 @@ Invariant: views of the whole session are not shown before they contain the newe
 
 import asyncio
 
-from tui_agent.folds.views import ViewName, Views
+from tui_agent.folds.screen_folds import ViewName, Views
 from tui_agent.ports.session import AppSession
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.controller.pump import Pump

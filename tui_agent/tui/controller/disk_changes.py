@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from tui_agent.folds.screen_folds import Views
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChangedView
-from tui_agent.folds.views import Views
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.tui.app_context import DiskChange
 from tui_agent.tui.controller.host import SessionHost

@@ -5,8 +5,8 @@ Invariant: this module contains only protocols.
 
 from typing import Protocol
 
+from tui_agent.folds.screen_folds import ViewName, Views
 from tui_agent.folds.session.state_view import SessionStateView
-from tui_agent.folds.views import ViewName, Views
 from tui_agent.tui.app_context import AppContext, ChoicesPort, SessionsPort, StartPort
 from tui_agent.tui.controller.chat import Chat
 from tui_agent.tui.controller.drafts import DraftKeeper

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from tui_agent.config.project.git_query import locate_repository
+from tui_agent.folds.screen_folds import ALL_VIEWS, ViewName, Views
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChangedView
-from tui_agent.folds.views import ALL_VIEWS, ViewName, Views
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.controller.prompt_updates import PromptUpdater
 from tui_agent.tui.controller.screen_errors import REPORT

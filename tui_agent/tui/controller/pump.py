@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 
+from tui_agent.folds.screen_folds import ViewName, Views
 from tui_agent.folds.session.branches import is_on_branch, stretches
-from tui_agent.folds.views import ViewName, Views
 from tui_agent.ports.log import Follower
 from tui_agent.protocol.envelope import Record
 from tui_agent.tui.time_slice import Slices

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from tui_agent.config.paths import screen_error_log
-from tui_agent.folds.views import describe_error
+from tui_agent.folds.screen_folds import describe_error
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.text import clean_line
 

@@ -16,9 +16,9 @@ from tui_agent.config.settings import layers
 from tui_agent.config.settings.api_keys import Keys
 from tui_agent.config.settings.settings import Config, ModelProfile
 from tui_agent.errors import ConfigError
+from tui_agent.folds.screen_folds import Views
 from tui_agent.folds.session.jobs import JobsView, mark_jobs_lost
 from tui_agent.folds.session.state_view import SessionStateView
-from tui_agent.folds.views import Views
 from tui_agent.ports.session import AppSession
 from tui_agent.protocol.commands import (
     MAX_OUTPUT_COLUMNS,

@@ -13,7 +13,7 @@ from typing import Final, Literal, cast
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import is_session_stored
 from tui_agent.errors import SessionLocked, TuiAgentError
-from tui_agent.folds.views import Views
+from tui_agent.folds.screen_folds import Views
 from tui_agent.ports.session import AppSession
 from tui_agent.protocol.commands import Close
 from tui_agent.protocol.events.plugin import PluginLoaded

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from textual.strip import Strip
 
-from tui_agent.folds.views import ViewName
+from tui_agent.folds.screen_folds import ViewName
 from tui_agent.protocol.commands import RevokeRule
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.keys_and_commands import KeyHint

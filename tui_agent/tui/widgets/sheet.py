@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from textual import events, on
 from textual.strip import Strip
 
-from tui_agent.folds.views import ViewName
+from tui_agent.folds.screen_folds import ViewName
 from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.footer import fit_hints, hint_parts, hints_width

@@ -30,7 +30,7 @@ from tui_agent.ports.environment import (
     WorkspaceScan,
 )
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
-from tui_agent.workspace.git.program_execution import can_run_programs
+from tui_agent.workspace.git.unsafe_git_folders import can_run_programs
 from tui_agent.workspace.local import subprocesses
 from tui_agent.workspace.local.containment import Containment, path_error
 from tui_agent.workspace.local.file_walk import next_batch, walk_files

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tui_agent.context.repomap.full_scan import MAX_WORDS, MatchedWords
+from tui_agent.context.repomap.search_without_index import MAX_WORDS, MatchedWords
 
 CODE = "class Shift:\n    def duration(self): ...\n    # durations of shifts\n\ndef parseConfig(): ...\n"
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.stubs.rows import rows
 from tests.stubs.steered_repositories import FSMONITOR, KEY, LOOKS, STEERED, build_plain, run_confined
-from tui_agent.workspace.git.program_execution import can_run_programs
+from tui_agent.workspace.git.unsafe_git_folders import can_run_programs
 
 CONFIGURATIONS = 300
 SEED = 20_240_611

@@ -10,7 +10,7 @@ import pytest
 from tests.stubs.rows import rows
 from tests.stubs.steered_repositories import FSMONITOR, add_config, build_plain, git, link
 from tui_agent.workspace.git.git_config import COMMANDS, SECTIONS
-from tui_agent.workspace.git.program_execution import can_run_programs
+from tui_agent.workspace.git.unsafe_git_folders import can_run_programs
 from tui_agent.workspace.sandbox.git_paths import find_git_places
 from tui_agent.workspace.sandbox.placeholders import Placeholders
 

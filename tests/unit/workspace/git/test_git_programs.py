@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.cli.main import main
-from tui_agent.workspace.git.program_execution import can_run_programs
+from tui_agent.workspace.git.unsafe_git_folders import can_run_programs
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from tests.stubs.containers import shared_container_environment
 from tests.stubs.memory_blobs import MemoryBlobs
 from tests.stubs.sandboxed import confinement, require_sandbox
 from tui_agent.ports.environment import Environment, ExecSpec
-from tui_agent.workspace.local.change_recorder import RecordingEnvironment
 from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.local.file_change_events import RecordingEnvironment
 from tui_agent.workspace.local.nofollow_open import open_folder_by_folder
 
 PYTHON = sys.executable

@@ -7,8 +7,8 @@ from tests.stubs.memory_blobs import MemoryBlobs
 from tui_agent.errors import StaleFile
 from tui_agent.protocol.base import CallId, Payload
 from tui_agent.protocol.events.files import FileChanged
-from tui_agent.workspace.local.change_recorder import RecordingEnvironment
 from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.local.file_change_events import RecordingEnvironment
 
 
 def digest(data: bytes) -> str:

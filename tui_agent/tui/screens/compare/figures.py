@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
+from tui_agent.folds.comparison.compared_branch import Beat, Side
 from tui_agent.folds.comparison.fold import FileDifference, LastSharedEvent
-from tui_agent.folds.comparison.side import Beat, Side
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_average, format_cost, format_duration, format_number, format_tokens
 

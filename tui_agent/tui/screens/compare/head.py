@@ -9,8 +9,8 @@ from typing import Final, NamedTuple, TypeAlias
 from rich.style import Style
 from textual.strip import Strip
 
+from tui_agent.folds.comparison.compared_branch import OutcomeState, Side
 from tui_agent.folds.comparison.fold import Comparison
-from tui_agent.folds.comparison.side import OutcomeState, Side
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.marks import ROLES, mark_symbol, most_important
 from tui_agent.tui.panes.status_line import StatusView

@@ -14,8 +14,8 @@ from textual import on
 from textual.app import ComposeResult
 from textual.strip import Strip
 
+from tui_agent.folds.comparison.compared_branch import Side
 from tui_agent.folds.comparison.fold import Comparison, FileDifference
-from tui_agent.folds.comparison.side import Side
 from tui_agent.folds.trace.timeline import Timeline
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import non_json_text, read_rows

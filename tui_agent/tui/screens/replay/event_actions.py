@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from tui_agent.folds.context.compacted_rows import MessageRow
-from tui_agent.folds.views import Views
+from tui_agent.folds.screen_folds import Views
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.keys_and_commands import Action, footer

@@ -13,8 +13,8 @@ from textual.containers import Horizontal, Vertical
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.folds.replay_cursor import ReplayCursor
+from tui_agent.folds.screen_folds import Views, describe_error
 from tui_agent.folds.trace.timeline import build_timeline
-from tui_agent.folds.views import Views, describe_error
 from tui_agent.protocol.base import BlobText
 from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.panes.header import Header

@@ -16,7 +16,7 @@ from tui_agent.folds.session.changed_files import FilesChanged, FolderFiles
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.text.labels import TURN_END_LABELS, describe_failing_tests
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
-from tui_agent.folds.trace.parts import Parts
+from tui_agent.folds.trace.part_list import Parts
 from tui_agent.folds.trace.timeline import Mark, event_mark
 from tui_agent.protocol.base import MAIN_AGENT, BlobText, CallId, JsonMap, LongText, Payload, text_preview
 from tui_agent.protocol.envelope import Envelope, Record, find_payload, known_events

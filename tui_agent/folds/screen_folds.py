@@ -9,9 +9,9 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import Projection, copy_state
-from tui_agent.folds.context import ledger
+from tui_agent.folds.context import context_breakdown
 from tui_agent.folds.context import meter as context_meter
-from tui_agent.folds.context.ledger import Ledger
+from tui_agent.folds.context.context_breakdown import Ledger
 from tui_agent.folds.context.meter import ContextMeter
 from tui_agent.folds.session import agents as agents_tree
 from tui_agent.folds.session import approvals, jobs, todo
@@ -59,7 +59,7 @@ HANDLED_EVENTS: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
     "agents": agents_tree.TAKES,
     "approvals": approvals.TAKES,
     "jobs": jobs.TAKES,
-    "ledger": ledger.TAKES,
+    "ledger": context_breakdown.TAKES,
 }
 """Maps the name of a fold to its classes of events. The fold gets no other events."""
 

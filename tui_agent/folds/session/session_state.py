@@ -6,7 +6,7 @@ from typing import Literal
 
 from tui_agent.folds.context.instructions import AgentInstructions
 from tui_agent.folds.session.agents import DelegateState
-from tui_agent.folds.session.later_changes import NO_LATER_CHANGES, LaterChanges
+from tui_agent.folds.session.stale_test_results import NO_LATER_CHANGES, LaterChanges
 from tui_agent.folds.session.state_view import OpenCall, ReadFile, UncheckpointedChange, own_subtask
 from tui_agent.folds.usage_totals import NO_USAGE, UsageTotals
 from tui_agent.protocol.artifacts import Artifact

@@ -5,8 +5,8 @@ from typing import Literal
 
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.delta_merge import DeltaMerger, FlushTimer
-from tui_agent.engine.plugins.guard import guard_plugin
-from tui_agent.engine.plugins.stop import stop_though_shielded
+from tui_agent.engine.plugins.error_guard import guard_plugin
+from tui_agent.engine.plugins.forced_stop import stop_though_shielded
 from tui_agent.errors import PluginError
 from tui_agent.models.answer_assembler import Assembler
 from tui_agent.models.pricing import cost

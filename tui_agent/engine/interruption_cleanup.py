@@ -7,7 +7,7 @@ import json
 from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from typing import NamedTuple
 
-from tui_agent.engine.model.request import resolve_part
+from tui_agent.engine.model.message_loading import resolve_part
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.large_results import StoppedOutput
 from tui_agent.errors import BlobNotFound

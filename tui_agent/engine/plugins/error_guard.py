@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
-from tui_agent.engine.plugins.stop import StopIgnored, stop_in_time, stop_though_shielded
+from tui_agent.engine.plugins.forced_stop import StopIgnored, stop_in_time, stop_though_shielded
 from tui_agent.errors import PluginError, ToolCrash, TuiAgentError
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.plugin_host.error_text import error_line, unwrap_group

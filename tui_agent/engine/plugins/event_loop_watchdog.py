@@ -13,7 +13,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import FrameType
 
-from tui_agent.engine.plugins.guard import EventLoopBlocked, is_guarded
+from tui_agent.engine.plugins.error_guard import EventLoopBlocked, is_guarded
 from tui_agent.errors import PluginError
 from tui_agent.plugin_host.plugin_imports import plugin_of
 from tui_agent.ports.session import STOP_SIGNAL
@@ -37,8 +37,8 @@ MAX_SIGNALS = 10
 _CALLERS = frozenset(
     {
         "tui_agent.engine.input.slash_commands",
-        "tui_agent.engine.plugins.guard",
-        "tui_agent.engine.plugins.stop",
+        "tui_agent.engine.plugins.error_guard",
+        "tui_agent.engine.plugins.forced_stop",
         "tui_agent.engine.plugins.plugin_tasks",
         "tui_agent.engine.plugins.wrappers",
         "tui_agent.engine.tools.arguments",

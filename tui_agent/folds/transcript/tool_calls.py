@@ -5,7 +5,7 @@ from dataclasses import replace
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.text.labels import TOOL_END_LABELS, describe_saved_rule
 from tui_agent.folds.transcript.entries import Subtask, ToolEntry, ToolState, TurnEntry
-from tui_agent.folds.transcript.state import Draft
+from tui_agent.folds.transcript.transcript_state import Draft
 from tui_agent.protocol.base import AgentId, CallId, JsonMap, text_preview
 from tui_agent.protocol.display import DiffBlock, TextBlock
 from tui_agent.protocol.envelope import Envelope

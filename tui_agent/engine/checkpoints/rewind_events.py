@@ -24,7 +24,7 @@ from tui_agent.protocol.envelope import Record, known_events
 from tui_agent.protocol.events.files import Author, CheckpointTaken, FileChanged, FolderChange
 from tui_agent.protocol.events.job import JobFinished
 from tui_agent.protocol.events.tool import ToolFinished, ToolStarted
-from tui_agent.workspace.local.change_recorder import count_lines
+from tui_agent.workspace.local.file_change_events import count_lines
 
 
 @dataclass(slots=True)

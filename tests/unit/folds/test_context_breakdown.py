@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from tests.stubs.story import Story, finished, responded, tool_call
-from tui_agent.folds.context.ledger import MAX_REQUESTS, Ledger, LedgerView
+from tui_agent.folds.context.context_breakdown import MAX_REQUESTS, Ledger, LedgerView
 from tui_agent.folds.context.meter import SECTION_LABELS, ContextMeterView, MeterSection
 from tui_agent.protocol.base import CallId, Payload, RequestId, SessionId
 from tui_agent.protocol.events.context import (

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tui_agent.engine.model.request import RequestBuilder
+from tui_agent.engine.model.message_loading import RequestBuilder
 from tui_agent.protocol.base import BlobText, CallId, JsonMap, LongText
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import ReasoningPart, TextContent, TextPart, ToolCallPart

@@ -17,10 +17,10 @@ import pytest
 
 from tests.engine.harness import HeldTool, call, running, say
 from tests.engine.test_broken_plugins import BrokenTool, expect_named
-from tui_agent.engine.plugins.guard import EventLoopBlocked, guard_plugin
-from tui_agent.engine.plugins.loop_watch import watch_event_loop
+from tui_agent.engine.plugins.error_guard import EventLoopBlocked, guard_plugin
+from tui_agent.engine.plugins.event_loop_watchdog import watch_event_loop
+from tui_agent.engine.plugins.forced_stop import stop_in_time
 from tui_agent.engine.plugins.plugin_tasks import guard_plugin_tasks
-from tui_agent.engine.plugins.stop import stop_in_time
 from tui_agent.errors import PluginError
 from tui_agent.plugin_host.plugin_imports import import_from, unload_modules
 from tui_agent.ports.session import STOP_SIGNAL
