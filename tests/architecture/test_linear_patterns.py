@@ -174,6 +174,7 @@ OUTPUTS = [
 ]
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("framework", ["pytest", "unittest", "cargo", "go", "npm"])
 def test_the_output_of_tests_is_read_in_linear_time(framework: str) -> None:
     endings = "\ntest result: ok. 1 passed; 0 failed; 0 ignored\nTests: 1 passed, 1 total\n1 tests run: 1 passed\nRan 1 test in 1s\nOK\n"

@@ -114,6 +114,7 @@ async def test_summaries_are_as_far_apart_in_a_later_run(tmp_path: Path) -> None
     assert sum(isinstance(one, ContextStuck) and one.hint == TIGHT_HINT for one in all_of_it) == 1
 
 
+@pytest.mark.slow
 async def test_calls_whose_results_differ_are_let_go_on_longer(tmp_path: Path) -> None:
     model = Worker(asks_for(ROUND, FAR))
     async with running(tmp_path, [], [Clocked()], shrinking=ONLY_SUMMARIES) as bench:

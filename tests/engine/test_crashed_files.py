@@ -127,6 +127,7 @@ async def test_a_message_sent_at_once_begins_after_the_lost_changes_are_checkpoi
     assert not any(turn.has_unknown_changes for turn in turns)
 
 
+@pytest.mark.slow
 async def test_a_resume_that_is_killed_before_its_checkpoint_changes_nothing_of_that(tmp_path: Path) -> None:
     await _cut_command(tmp_path, "checkpoint.taken")
     for cut in ("checkpoint.taken", "run.resumed"):
@@ -157,6 +158,7 @@ async def test_what_a_person_writes_over_a_command_s_file_before_the_resume_is_a
     assert files(tmp_path) == {"both": "two\nmore\nmine\n", "gone": "one\n"}
 
 
+@pytest.mark.slow
 async def test_what_changes_long_after_a_run_broke_off_in_a_command_is_asked_about(tmp_path: Path) -> None:
     await _cut_command(tmp_path, "file.changed", behind=True)
     (tmp_path / "workspace" / "mine").write_text("mine")

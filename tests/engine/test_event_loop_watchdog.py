@@ -36,6 +36,7 @@ def loop_without_await() -> BaseException:
             continue
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("where", ["target", "effects", "run"])
 @pytest.mark.parametrize("block", [loop_without_await, partial(time.sleep, 60)], ids=["loop", "sleep"])
 async def test_a_tool_that_blocks_the_event_loop_is_interrupted_and_named(
@@ -106,6 +107,7 @@ async def test_a_request_to_stop_ends_nothing_that_answers(tmp_path: Path) -> No
     assert end.status == "ok"
 
 
+@pytest.mark.slow
 async def test_code_that_catches_every_interruption_is_given_up_and_named(tmp_path: Path) -> None:
     given_up: list[PluginError] = []
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.engine.harness import Bench, say
 from tests.engine.test_rewind import files, go, shell, told, turn, write
 from tui_agent.folds.base import fold
@@ -69,6 +71,7 @@ async def test_restored_files_are_named_before_removed_files(tmp_path: Path) -> 
         assert (restored.paths, restored.removed_count) == (("z.txt", "a.txt", "b.txt"), 2)
 
 
+@pytest.mark.slow
 async def test_a_move_of_the_conversation_alone_keeps_their_count_and_a_redo_does_not_double_it(
     tmp_path: Path,
 ) -> None:

@@ -84,6 +84,7 @@ async def test_one_hunk_is_reverted_recorded_and_restored_by_redo(tmp_path: Path
         assert len([one for one in bench.recorder.messages() if isinstance(one, UserMessage)]) == 1
 
 
+@pytest.mark.slow
 async def test_redo_of_a_hunk_keeps_a_command_of_the_user_and_its_long_output(tmp_path: Path) -> None:
     async with told(tmp_path, rewrite(NEW), say("Done."), say("Seen.")) as bench:
         await begin(bench, tmp_path)
@@ -108,6 +109,7 @@ async def test_undo_after_a_reverted_hunk_undoes_the_whole_turn_without_asking(t
         assert place(tmp_path).read_text() == NEW.replace("LINE 3", "line 3")
 
 
+@pytest.mark.slow
 async def test_a_hunk_reverted_after_another_turn_stays_when_that_turn_is_undone(tmp_path: Path) -> None:
     """The revert is the user's change, like an edit in an editor, and has a redo of its own."""
     answers = (rewrite(NEW), say("A."), write("b.txt", "two"), say("B."))
@@ -129,6 +131,7 @@ async def test_a_hunk_reverted_after_another_turn_stays_when_that_turn_is_undone
         assert [moved.restored_turns for moved in bench.of(SessionHeadMoved)] == [0, 0, 1, 0]
 
 
+@pytest.mark.slow
 async def test_a_hunk_reverted_after_a_turn_without_changes_stays_when_that_turn_is_undone(
     tmp_path: Path,
 ) -> None:
@@ -254,6 +257,7 @@ async def test_a_hunk_with_an_added_secret_is_refused_without_blaming_the_user(t
     assert reason == "a.txt cannot be reverted in part: these lines hold a secret or are not text."
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("codec", ["utf-16", "latin-1"])
 async def test_a_hunk_of_a_file_in_another_encoding_is_reverted_in_that_encoding(
     tmp_path: Path, codec: str
@@ -305,6 +309,7 @@ async def test_a_hunk_is_reverted_without_the_lines_of_the_user_between_two_turn
         assert not file.exists(), "nothing of it is the user's"
 
 
+@pytest.mark.slow
 async def test_a_hunk_in_which_the_user_changed_the_sessions_lines_between_two_turns_is_refused(
     tmp_path: Path,
 ) -> None:
@@ -321,6 +326,7 @@ async def test_a_hunk_in_which_the_user_changed_the_sessions_lines_between_two_t
         assert place(tmp_path).read_text() == mine
 
 
+@pytest.mark.slow
 async def test_lines_that_the_user_put_back_are_not_in_a_hunk(tmp_path: Path) -> None:
     answers = (rewrite(NEW), say("A."), shell("echo more >> a.txt"), say("B."))
     async with told(tmp_path, *answers) as bench:

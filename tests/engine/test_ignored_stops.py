@@ -78,6 +78,7 @@ async def test_the_time_limit_ends_a_tool_that_catches_cancellations(
         await expect_named(tmp_path, EndlessTool(caught, timeout=0.1), "`run`", IGNORED)
 
 
+@pytest.mark.slow
 async def test_code_that_also_catches_the_last_error_gets_no_second_time_and_is_never_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -56,6 +56,7 @@ def run(script: str) -> object:
     return call(("run_command", json.dumps({"command": script})))
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("script", "deleted"),
     [

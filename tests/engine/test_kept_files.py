@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.engine.harness import Bench, say
 from tests.engine.test_rewind import files, go, said, shell, told, turn, write
 from tests.stubs.store import store
@@ -79,6 +81,7 @@ async def test_kept_changes_are_counted_once_and_undone_with_their_turn(tmp_path
         assert (files(tmp_path), counted(bench)) == ({}, {})
 
 
+@pytest.mark.slow
 async def test_kept_permissions_are_counted_until_they_are_undone(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "run.sh").write_text("exit\n")
@@ -118,6 +121,7 @@ async def test_kept_changes_are_not_the_result_of_the_message_before(tmp_path: P
         assert result.result().files == ()
 
 
+@pytest.mark.slow
 async def test_an_undo_of_a_question_leaves_the_kept_changes_of_a_later_turn(tmp_path: Path) -> None:
     answers = [say("A."), write("notes.txt", "kept"), say("B.")]
     async with told(tmp_path, *answers) as bench:
@@ -195,6 +199,7 @@ async def test_an_undo_of_two_turns_whose_changes_cancel_out_asks_for_nothing(tm
         assert files(tmp_path) == {}
 
 
+@pytest.mark.slow
 async def test_an_undo_in_a_fork_leaves_the_kept_changes(tmp_path: Path) -> None:
     answers = [write("a.txt", "one"), say("A."), write("notes.txt", "kept"), say("B.")]
     async with told(tmp_path, *answers) as bench:
@@ -210,6 +215,7 @@ async def test_an_undo_in_a_fork_leaves_the_kept_changes(tmp_path: Path) -> None
         assert (files(tmp_path), said(fork)) == ({"notes.txt": "kept"}, [])
 
 
+@pytest.mark.slow
 async def test_changes_in_a_file_that_an_undo_kept_are_still_counted(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     recipes = tmp_path / "workspace" / "recipes.py"
@@ -301,6 +307,7 @@ async def test_the_model_is_told_which_files_stayed_when_only_the_conversation_w
         assert told_model(bench) == ["first", note, "third", "fifth"], "an undo with the files needs no note"
 
 
+@pytest.mark.slow
 async def test_the_model_is_told_of_a_removed_file_but_not_after_a_redo(tmp_path: Path) -> None:
     async with told(tmp_path, write("a.txt", "one"), say("A."), say("B."), say("C.")) as bench:
         await turn(bench, "first")
@@ -315,6 +322,7 @@ async def test_the_model_is_told_of_a_removed_file_but_not_after_a_redo(tmp_path
         assert told_model(bench)[2:] == ["[The user removed these files: a.txt.]", "third"]
 
 
+@pytest.mark.slow
 async def test_the_model_is_told_which_of_its_changes_a_redo_did_not_bring_back(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "a.txt").write_text("old")
@@ -330,6 +338,7 @@ async def test_the_model_is_told_which_of_its_changes_a_redo_did_not_bring_back(
         assert told_model(bench) == ["first", note, "second"]
 
 
+@pytest.mark.slow
 async def test_the_model_is_told_that_the_user_then_took_its_version(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "a.txt").write_text("old")

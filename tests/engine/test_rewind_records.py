@@ -155,6 +155,7 @@ async def test_files_that_go_back_alone_are_changes_by_a_person_and_redo_restore
         assert (files(tmp_path), said(bench)) == ({"a.txt": "one"}, ["first"])
 
 
+@pytest.mark.slow
 async def test_redo_after_a_restored_conflict_restores_the_users_version_and_then_the_turn(
     tmp_path: Path,
 ) -> None:
@@ -289,6 +290,7 @@ async def test_a_line_of_the_users_that_stays_after_an_undo_is_in_the_diff_and_n
         assert shown_change(bench, tmp_path) == (3, 0, " mine")
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("sent", [SubmitPrompt, Queue], ids=["sent", "queued"])
 @pytest.mark.parametrize("move", ["undo", "preview"])
 async def test_a_message_sent_during_an_undo_or_its_preview_is_answered_after_it(

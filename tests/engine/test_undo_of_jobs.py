@@ -154,6 +154,7 @@ async def test_what_a_command_of_the_user_made_while_the_job_ran_is_the_users(tm
         assert authors == {"made": "command", "mine": "human"}
 
 
+@pytest.mark.slow
 async def test_what_a_stopped_command_of_the_user_made_while_the_job_ran_is_the_users(tmp_path: Path) -> None:
     async with told(tmp_path, job(gated(tmp_path, "echo made > made")), say("It builds.")) as bench:
         await turn(bench, "build")
@@ -219,6 +220,7 @@ async def test_without_a_preview_of_the_same_undo_files_that_can_be_the_users_st
         assert reason.startswith("changed while `echo $$")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("every_command_is_long")
 async def test_uncertain_files_that_a_preview_does_not_list_stay(tmp_path: Path) -> None:
     script = gated(tmp_path, "for n in $(seq 250); do echo $n > $n; done")
@@ -231,6 +233,7 @@ async def test_uncertain_files_that_a_preview_does_not_list_stay(tmp_path: Path)
         assert len(files(tmp_path)) == 50
 
 
+@pytest.mark.slow
 async def test_a_file_that_jobs_of_two_turns_may_have_made_is_asked_about_before_the_newer_turn_is_undone(
     tmp_path: Path,
 ) -> None:
@@ -261,6 +264,7 @@ async def test_a_file_that_jobs_of_two_turns_may_have_made_is_asked_about_before
         assert files(tmp_path) == {}, "an undo of both turns need not know which job made a file"
 
 
+@pytest.mark.slow
 async def test_files_of_an_earlier_job_stay_if_they_were_made_while_a_short_command_ran(
     tmp_path: Path,
 ) -> None:

@@ -200,6 +200,7 @@ async def test_a_case_whose_tests_pass_before_the_agent_acts_is_refused(tmp_path
         await run(case, tmp_path)
 
 
+@pytest.mark.slow
 async def test_tests_and_verifiers_that_hang_are_stopped_and_named(tmp_path: Path) -> None:
     case = CASES["fix-off-by-one"]
     verifier = VerifierSpec(command="sleep 600", timeout_seconds=0.2)

@@ -19,6 +19,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     "command, test_reason, verifier_reason",
     [
@@ -60,6 +61,7 @@ async def test_a_command_that_could_not_run_gives_no_result(
     )
 
 
+@pytest.mark.slow
 async def test_a_hidden_test_with_an_interpreter_line_can_be_run_as_a_program(tmp_path: Path) -> None:
     for name, fields in {"tests": {"test_command": "./hidden"}, "verifier": {"test_command": ""}}.items():
         result = await run(

@@ -95,11 +95,13 @@ async def test_the_first_checkpoint_that_passes_stops_the_run_and_ends_its_trace
     assert set(heads.stdout.decode().split()[::2]) == {result.winner}
 
 
+@pytest.mark.slow
 async def test_a_turn_that_changes_no_file_ends_the_run(tmp_path: Path) -> None:
     result = await run(tmp_path, [*FIRST_TURN, {"text": "I see no fault."}, *NEVER])
     assert (result.passed, result.tests, result.end, result.winner) == (False, False, "unsolved", "")
 
 
+@pytest.mark.slow
 async def test_a_turn_limit_is_the_cause_if_it_keeps_the_agent_from_going_on(tmp_path: Path) -> None:
     follow_ups = ["Make b 1."]
     more: dict[str, dict[str, object]] = {"end": {"follow_ups": follow_ups}, "commits": {}}

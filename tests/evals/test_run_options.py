@@ -140,6 +140,7 @@ def test_a_harbor_task_whose_tests_pass_before_the_agent_acts_is_refused(tmp_pat
     assert not (tmp_path / "out" / "data").exists()
 
 
+@pytest.mark.slow
 def test_a_harbor_test_that_hangs_only_after_the_agent_acted_has_failed(tmp_path: Path) -> None:
     stopped = "was stopped after 1 s, its time limit"
     for script, failure, detail in (
@@ -241,6 +242,7 @@ def test_a_resumed_run_refuses_options_of_its_plan(
     assert f"does not accept {option.split()[0]}." in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_refused_case_is_reported_once_and_a_changed_case_is_named_when_the_run_is_resumed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

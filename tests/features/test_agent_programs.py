@@ -104,6 +104,7 @@ def parts(options: SessionOptions) -> tuple[PartRow, ...]:
     return fold.view()
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("name", "run", "edit", "tokens"),
     [("codex", "command_execution", "command_execution", 30790), ("opencode", "bash", "edit", 23310)],
@@ -240,6 +241,7 @@ def test_a_limit_of_parts_stops_the_program(tmp_path: Path, options: SessionOpti
     assert subprocess.run(["kill", "-0", pid], capture_output=True, check=False).returncode
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("name", ["codex", "opencode"])
 def test_a_limit_of_iterations_lets_the_program_finish_its_last_one(
     name: str, tmp_path: Path, options: SessionOptions
@@ -299,6 +301,7 @@ text = "Done."
 """
 
 
+@pytest.mark.slow
 def test_an_evaluation_compares_agents_and_checks_their_programs_first(
     tmp_path: Path, options: SessionOptions, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -351,6 +351,7 @@ async def test_an_agent_elsewhere_runs_the_tests_over_http(folder: Path) -> None
         group.cancel_scope.cancel()
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(("sign", "score"), [("int(_ + '1')", 1.0), ("1", 0.5)])
 def test_a_case_is_verified_by_an_environment(folder: Path, sign: str, score: float) -> None:
     text = CALCULATOR.replace("int(b)", f"{sign} * int(b)")

@@ -115,6 +115,7 @@ def test_a_link_outside_to_a_program_inside_is_not_taken(hostile: Hostile, tmp_p
     assert find_program("git", hostile.folder, {"PATH": str(tmp_path / "tools")}) is None
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("head", "branch", "known"),
     [

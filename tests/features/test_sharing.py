@@ -209,6 +209,7 @@ def test_the_files_after_a_part_come_from_the_session_or_from_the_bundle(
     assert (status, "--part and --checkout-dest must be given together" in err) == (2, True)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("form", ["markdown", "html", "jsonl", "bundle", "archive"])
 def test_an_export_goes_to_a_new_file_in_the_documents_and_never_into_the_workspace(
     call: Call, tmp_path: Path, form: str
@@ -307,6 +308,7 @@ def test_the_trace_measures_output_context_and_distances(call: Call, tmp_path: P
     assert (found["ok"], blob.name[:12] in " ".join(found["problems"])) == (False, True)
 
 
+@pytest.mark.slow
 def test_a_limit_of_parts_counts_over_the_session_and_a_used_up_one_stops_at_once(
     call: Call, tmp_path: Path
 ) -> None:

@@ -324,6 +324,7 @@ async def test_no_takes_the_message_in_the_prompt_along_as_its_reason() -> None:
         assert driven.app.prompt.editor.text == ""
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("text", ["/status", "!ls", "look at [pasted 40 lines]"])
 async def test_no_takes_no_command_and_no_long_paste_along(text: str) -> None:
     async with open_app(golden("night_shift")) as driven:
@@ -371,6 +372,7 @@ async def type_slowly(driven: Driven, text: str, gap_s: float) -> None:
         await driven.pilot.pause()
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("gap_s", [0.1, 0.7, 1.5])
 @pytest.mark.parametrize(
     "text", ["actually no", "should we do it", "assign it later", "say why", "please wait", "does it work"]

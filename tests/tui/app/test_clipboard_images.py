@@ -95,6 +95,7 @@ def _choose_model(driven: Driven, *, images: bool) -> None:
     driven.session.feed(SettingsChanged(key="model", value=model.model_dump(mode="json"), previous=None))
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("images", [False, True])
 @pytest.mark.parametrize("source", ["path", "clipboard"])
 async def test_a_picture_that_the_model_will_not_get_is_announced(

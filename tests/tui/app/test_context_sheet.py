@@ -122,6 +122,7 @@ async def test_the_words_and_the_colour_are_of_the_figure_beside_them_while_a_mo
         assert "near soft limit" not in driven.text()
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("window", "tokens", "words"),
     [

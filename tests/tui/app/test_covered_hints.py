@@ -58,6 +58,7 @@ async def test_a_queued_message_offers_no_key_that_the_transcript_has() -> None:
         assert KEYS in queue_row(driven)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     "hint", ["F3 trace", "2 new rows (End)", "Ctrl+O shows the pasted", "Ctrl+O shows 10 more"]
 )

@@ -396,6 +396,7 @@ async def test_keys_while_files_are_read_choose_a_file_that_is_then_on_the_scree
         assert driven.app.screen.paragraphs[0].startswith("d.txt, lines 1–60")
 
 
+@pytest.mark.slow
 async def test_the_chosen_file_and_change_are_named_while_scrolling() -> None:
     for size in ((120, 40), (80, 24)):
         async with open_app(session=FakeSession(golden("streaming")[:3]), size=size) as driven:

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 from textual import events
 
 from tests.stubs.fake_session import FakeSession
@@ -87,6 +88,7 @@ async def test_the_strip_stops_counting_a_file_that_you_undid_while_the_terminal
         await driven.until(lambda: "2 files" in driven.text())
 
 
+@pytest.mark.slow
 async def test_strip_and_sheet_show_the_same_number_of_files(tmp_path: Path) -> None:
     paths = [f"part{number}.py" for number in range(6)]
     for path in paths:

@@ -127,6 +127,7 @@ async def test_the_keys_of_a_sheet_are_not_dimmed_with_the_screen_below() -> Non
             await driven.press("escape")
 
 
+@pytest.mark.slow
 async def test_the_footer_is_there_at_once_when_a_page_is_closed() -> None:
     async with open_app(golden("night_shift")) as driven:
         before = driven.rows()[-1]
@@ -157,6 +158,7 @@ def test_one_word_of_the_footer_has_one_meaning() -> None:
     assert "enter" not in choosing and BY_NAME["approval_give"].footer == BY_NAME["answer"].footer == "answer"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("command", "hints"),
     [

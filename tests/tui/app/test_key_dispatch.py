@@ -142,6 +142,7 @@ def bare(
     return screen, calls
 
 
+@pytest.mark.slow
 @rows(
     "action, taker",
     [

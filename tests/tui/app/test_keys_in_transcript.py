@@ -26,6 +26,7 @@ async def test_the_search_of_earlier_messages_opens_from_the_transcript() -> Non
         assert driven.app.editor.text == "/rename pickled herring"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("key", "text"),
     [

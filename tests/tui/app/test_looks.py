@@ -95,6 +95,7 @@ def test_colours_follow_the_terminal() -> None:
     )
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("environ", "is_dark", "late", "theme"),
     [

@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Callable
 
+import pytest
+
 from tests.stubs.story import file_changed
 from tests.tui.app.driving import NOWHERE, Driven, golden, open_app
 from tests.tui.app.replaying import open_replay
@@ -138,6 +140,7 @@ async def test_an_open_section_has_rows_on_a_low_screen_too() -> None:
         assert "▸ Three" in driven.text() and "Context" in driven.text()
 
 
+@pytest.mark.slow
 async def test_a_page_shows_a_pane_on_both_sizes_and_follows() -> None:
     for size in ((120, 40), (80, 24)):
         async with open_app(golden("night_shift"), size=size) as driven:

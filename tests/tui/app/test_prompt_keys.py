@@ -189,6 +189,7 @@ async def test_tab_sends_nothing_while_no_turn_runs() -> None:
         assert driven.session.submitted == [] and driven.app.prompt.editor.text == "half a message"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("lines", [6, 8, 30])
 async def test_a_text_that_has_a_scrollbar_is_undone_and_redone(lines: int) -> None:
     text = "".join(f"{number}\n" for number in range(lines))

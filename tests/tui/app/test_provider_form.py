@@ -156,6 +156,7 @@ async def test_a_404_that_does_not_name_the_model_is_shown_at_the_typed_address(
         assert any(f"› {label}" in row for row in driven.rows())
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("address", ["127.0.0.1:89x", "127.0.0.1:8931127.0.0.1:8931", "me:word@h"])
 async def test_an_address_that_cannot_be_used_keeps_the_form_open_at_the_address(address: str) -> None:
     check = Check()

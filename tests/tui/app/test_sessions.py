@@ -177,6 +177,7 @@ async def test_nothing_found_and_nothing_there_say_so_and_what_to_press() -> Non
         assert not isinstance(over(driven), SessionsScreen)
 
 
+@pytest.mark.slow
 async def test_enter_waits_for_a_list_that_is_still_being_read() -> None:
     programs = Programs()
     programs.gates["--json"] = asyncio.Event()

@@ -293,6 +293,7 @@ async def test_a_session_that_another_window_holds_can_be_looked_on(tmp_path: Pa
         assert not driven.session.is_closed and log.read_bytes() == b"".join(lines[:170])
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(("presses", "policy"), [(1, "accept-edits"), (2, "plan"), (3, "ask")])
 async def test_each_press_for_another_policy_counts_and_shows_while_a_session_opens(
     presses: int, policy: str

@@ -150,6 +150,7 @@ HELP = {
 }
 
 
+@pytest.mark.slow
 async def test_help_finds_the_rows_in_which_all_words_begin_a_word() -> None:
     async with open_app(golden("night_shift")) as driven:
         for query, label in HELP.items():

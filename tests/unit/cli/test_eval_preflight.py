@@ -68,6 +68,7 @@ def test_a_skill_of_a_case_can_be_turned_off_and_another_one_is_refused_with_sim
         assert capsys.readouterr().err.startswith(f"tui-agent: {expected}"), name
 
 
+@pytest.mark.slow
 @rows("name", ["tool:nosuch", "section:nosuch", "prompt:nosuch", "skill:nosuch"])
 def test_an_unknown_feature_is_refused_before_the_cells_of_the_other_arms(
     work: Path, capsys: pytest.CaptureFixture[str], name: str

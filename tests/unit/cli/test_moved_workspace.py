@@ -74,6 +74,7 @@ def test_a_fork_that_goes_back_before_its_beginning_stays_in_its_folder(
     assert moves(tmp_path, fork) == [(str(work), str(tmp_path / "try"))]
 
 
+@pytest.mark.slow
 def test_an_archive_says_that_its_folder_is_not_there_and_how_to_open_it(
     call: Call, tmp_path: Path, work: Path
 ) -> None:

@@ -21,6 +21,7 @@ from tui_agent.wiring.plugins import plugin_host
 from tui_agent.wiring.startup_context import load_startup_context
 
 
+@pytest.mark.slow
 def test_a_new_plugin_passes_its_own_check_and_is_listed(call: Call, work: Path) -> None:
     status, out, _ = call("plugins", "new", "word_count")
     assert status == 0
@@ -136,6 +137,7 @@ def test_a_check_runs_the_plugins_own_tests(call: Call, work: Path) -> None:
     assert status == 1 and "The plugin's tests failed" in out and "'3 words'" in out
 
 
+@pytest.mark.slow
 def test_a_check_runs_the_tests_in_the_documentation_beside_a_single_file(
     call: Call, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -115,6 +115,7 @@ async def test_changed_tools_are_listed_again_with_another_digest(tmp_path: Path
     assert after["greet"] != before["greet"] and "fail" not in after
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("mode", "fault"),
     [
@@ -161,6 +162,7 @@ async def test_tools_of_the_same_name_are_named_and_left_out(tmp_path: Path) -> 
         assert runner.left_out == ("The server has two tools named greet; the second tool is left out.",)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("mode", "reason"), [("no-prompts", "Method not found"), ("mute-prompts", "did not answer within 5 s")]
 )
@@ -248,6 +250,7 @@ async def test_servers_start_side_by_side_and_tell_what_they_offer(tmp_path: Pat
     assert await env.aclose() == 0
 
 
+@pytest.mark.slow
 async def test_a_run_waits_shortly_for_servers_that_do_not_answer_and_only_once(tmp_path: Path) -> None:
     env, silent = LocalEnvironment(tmp_path), server("silent", timeout=60.0)
     times = StartTimes(tmp_path / "times")

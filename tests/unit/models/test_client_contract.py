@@ -183,6 +183,7 @@ async def test_an_overflow_is_told_apart_from_other_bad_requests(make: Make) -> 
     assert outcome.fault.kind == "overflow"
 
 
+@pytest.mark.slow_variants
 @http_clients
 @pytest.mark.parametrize("fault", ["stall", "stall_first"])
 async def test_a_stall_ends_by_our_own_clock_and_hangs_up(make: Make, fault: str) -> None:

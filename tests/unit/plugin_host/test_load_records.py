@@ -43,6 +43,7 @@ def test_the_plugin_that_crashed_is_named_and_the_others_load(tmp_path: Path) ->
     assert list(records.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_plugin_that_was_loading_beside_the_one_that_crashed_is_not_left_out(tmp_path: Path) -> None:
     plugins, records = tmp_path / "plugins", tmp_path / "records"
     write(plugins, "slow", "import time\ntime.sleep(1)\n" + NOTHING)
@@ -75,6 +76,7 @@ def register(api): ...
 """
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     "code", [LOOPS_WHILE, LOOPS_WHILE.replace("    pass", "    __import__('time').sleep(100)")]
 )

@@ -134,6 +134,7 @@ async def test_a_rename_shows_all_its_files_and_writes_them_like_an_edit(tmp_pat
         assert ask.bench.bytes("a.py") == A.replace("größe", "size").encode()
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("mode", "words"),
     [
@@ -156,6 +157,7 @@ async def test_a_server_that_fails_is_started_once_more_and_then_named(
         assert ask.log_lines.count("start") == (1 if mode in ("floods", "noise") else 2)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("mode", "words"),
     [

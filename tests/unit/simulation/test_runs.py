@@ -135,6 +135,7 @@ async def test_a_user_who_never_stops_fails_or_talks_nonsense_ends_the_run(tmp_p
         assert words in run.result.detail
 
 
+@pytest.mark.slow
 async def test_each_budget_of_the_session_ends_the_run_and_its_trajectory_with_its_name(
     tmp_path: Path,
 ) -> None:

@@ -10,6 +10,7 @@ from tests.stubs.processes import find_ends, find_runs, processes, summarise_dam
 from tests.stubs.store import write_log
 
 
+@pytest.mark.slow_variants
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("reader", [find_ends, find_runs, summarise_damaged_starts])
 def test_a_reader_survives_a_writer_that_truncates_the_log(

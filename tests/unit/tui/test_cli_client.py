@@ -55,6 +55,7 @@ async def test_a_program_that_writes_a_file_for_the_user_has_no_time_limit(
         await asyncio.wait_for(ask("sessions", "export", "ses_1", "--json", "--output", "x"), 0.05)
 
 
+@pytest.mark.slow
 async def test_a_text_that_is_too_long_for_an_argument_reaches_the_program(tmp_path: Path) -> None:
     ask = cli_client.CommandLine(SessionOptions(cwd=tmp_path), {"PATH": "", "LC_ALL": "en_US.ISO-8859-1"})
     status, said = await ask("redact", stdin="Grüße\n" * 30_000)

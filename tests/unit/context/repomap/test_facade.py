@@ -124,6 +124,7 @@ def test_the_same_files_and_question_give_the_same_bytes(root: Path, repo_map: M
         assert views == [views[0]] * 3, query
 
 
+@pytest.mark.slow
 def test_the_map_after_a_few_changed_files_is_complete(root: Path, repo_map: Maps) -> None:
     grown = repo_map(root, patience=0.0)
     grown.map("coupon", refresh=True)
@@ -323,6 +324,7 @@ def test_past_commits_speak_for_the_files_that_they_touched(root: Path, repo_map
         assert "history" in view.files[0].reasons
 
 
+@pytest.mark.slow
 def test_commits_that_match_equally_count_the_same_whenever_they_were_indexed(
     root: Path, repo_map: Maps
 ) -> None:

@@ -167,6 +167,7 @@ async def test_what_only_names_the_checkpoints_is_mended_and_nothing_is_lost(
     assert await again.verify() == []
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("gone", ["deleted", "moved", "a file", "a link to nothing"])
 async def test_a_workspace_that_is_gone_is_said_and_counts_as_no_change(tmp_path: Path, gone: str) -> None:
     folder, made, first = await begun_workspace(tmp_path)

@@ -100,6 +100,7 @@ async def test_a_process_that_hides_from_its_command_ends_when_no_other_command_
     assert b"sleep 1001" not in listed.output
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("script", "image", "message", "hint"),
     [

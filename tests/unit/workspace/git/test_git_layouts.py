@@ -199,6 +199,7 @@ def test_git_that_sees_no_repository_here_goes_on_to_the_one_above(work: Path) -
     assert can_run_programs(str(work), ["vendor/src"])
 
 
+@pytest.mark.slow
 def test_folders_without_end_and_pipes_are_not_waited_for(work: Path) -> None:
     os.mkfifo(work / ".git" / "packed-refs")
     assert can_run_programs(str(work))

@@ -204,6 +204,7 @@ def test_a_repository_that_the_index_links_to_is_looked_at_with_it(repository: P
     assert can_run_programs(str(repository))
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     "line",
     [

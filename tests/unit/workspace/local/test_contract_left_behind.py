@@ -39,6 +39,7 @@ def alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("end", ENDS)
 async def test_no_child_outlives_its_command(tmp_path, end):
     env = LocalEnvironment(tmp_path, grace=0.2)
@@ -70,6 +71,7 @@ async def test_no_child_outlives_its_command(tmp_path, end):
     assert [child for child, pid in pids.items() if alive(pid)] == []
 
 
+@pytest.mark.slow_variants
 async def test_closing_ends_what_runs_and_counts_it(env):
     sink = Sink()
     results = []
@@ -87,6 +89,7 @@ async def test_closing_ends_what_runs_and_counts_it(env):
         await env.exec(ExecSpec(argv=("true",)), sink)
 
 
+@pytest.mark.slow_variants
 async def test_a_command_that_ends_takes_no_process_of_another_with_it(env, root):
     gates = []
     for name in ("first", "others"):
@@ -114,6 +117,7 @@ async def test_a_command_that_ends_takes_no_process_of_another_with_it(env, root
         os.close(gate)
 
 
+@pytest.mark.slow_variants
 async def test_many_programs_at_once_leave_no_descriptors_open(env):
     async def one(number: int) -> None:
         result, _ = await shell(env, f"echo {number}")
@@ -145,6 +149,7 @@ anyio.run(LocalEnvironment(Path(sys.argv[1])).exec, ExecSpec(script=sys.argv[2])
 """
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("send", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 async def test_no_child_outlives_this_program(tmp_path, send):
     script = "\n".join([*CHILDREN.values(), "echo $$", "sleep 1000"])

@@ -112,6 +112,7 @@ async def test_walk_into_an_ignored_folder_shows_what_is_there(tmp_path):
     assert await walked(LocalEnvironment(tmp_path / "build")) == ["pkg/a.py", "pkg/b.tmp"]
 
 
+@pytest.mark.slow_variants
 async def test_walk_of_a_deep_tree_and_of_a_missing_folder(env, root):
     deep = "/".join(["d"] * 300)
     plant(root, deep + "/x")

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import anyio
+import pytest
 
 from tests.unit.workspace.local.contract import PYTHON, Sink, digest, shell
 from tests.unit.workspace.local.contract import env as env  # each environment in turn
@@ -160,6 +161,7 @@ async def test_bytes_that_are_no_text_come_through(env):
     assert result.output == b"\xff\xfe\x00\xc3"
 
 
+@pytest.mark.slow_variants
 async def test_a_program_whose_time_is_up_is_ended_and_keeps_its_output(env):
     result, _ = await shell(env, "echo begun; sleep 1000", timeout=2.5)
     assert (result.outcome, result.exit_code, result.output) == ("timeout", None, b"begun\n")

@@ -110,6 +110,7 @@ async def test_no_program_is_started_in_a_folder_outside(env, path):
         await env.exec(ExecSpec(argv=("true",), cwd=path), lambda data: None)
 
 
+@pytest.mark.slow_variants
 async def test_a_folder_that_is_swapped_with_a_link_never_leads_outside(env, root):
     (root / "real").mkdir()
     (root / "real/f").write_bytes(b"inside")

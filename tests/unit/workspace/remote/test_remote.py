@@ -57,6 +57,7 @@ async def shell(remote: RemoteEnvironment, script: str, **more: object):
     return await remote.exec(ExecSpec(script=script, **more), lambda data: None)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow_variants
 async def test_commands_run_there_and_their_changes_are_here(env, tmp_path):
     root, store = tmp_path / "root", tmp_path / "store"
     (root / "sub").mkdir()
@@ -83,6 +84,7 @@ async def test_commands_run_there_and_their_changes_are_here(env, tmp_path):
         await shell(env, "true")
 
 
+@pytest.mark.slow_variants
 async def test_what_a_program_gets_and_what_comes_of_it(env):
     await env.start()
     words = ("a b", "*", "$HOME", "; rm x", "ä")
@@ -106,6 +108,7 @@ async def test_what_a_program_gets_and_what_comes_of_it(env):
     await env.aclose()
 
 
+@pytest.mark.slow_variants
 async def test_a_command_whose_time_is_up_is_ended_with_all_it_started(env, tmp_path):
     await env.start()
     script = "echo begun; (setsid sleep 1003 &); sleep 1003"

@@ -17,6 +17,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.name != ".git")
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("ending", ["", "; exit 3", "; kill -9 $$", "; sleep 60"])
 async def test_new_settings_are_renamed_however_the_command_ends(base: Path, ending: str) -> None:
     with World(base) as world:

@@ -182,6 +182,7 @@ def service(path: str) -> socket.socket:
     return one
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("how", ["whole", "below", "relative", "moved"])
 async def test_a_service_that_listens_in_the_workspace_is_not_reached(
     world: World, how: str, monkeypatch: pytest.MonkeyPatch

@@ -95,6 +95,7 @@ async def test_what_the_user_opened_is_read(world: World) -> None:
     assert [one.name for one in look] == [".aws/", "config/credentials.json"]
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("script", "why"),
     [
@@ -142,6 +143,7 @@ async def test_what_git_holds_is_left_to_commands_that_commit_or_build(world: Wo
     assert b"canary" not in changed.output
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     "script",
     [
