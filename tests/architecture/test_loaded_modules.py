@@ -95,6 +95,7 @@ def test_a_headless_run_loads_nothing_that_it_does_not_need(tmp_path: Path) -> N
     assert not found & {"textual", "rich", "litellm", "tiktoken", "watchfiles", "httpx", "tree_sitter"}
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("module", ["chat_completions", "responses"])
 def test_a_direct_client_loads_neither_the_command_line_of_its_library_nor_http_2(module: str) -> None:
     found = loaded(f"import tui_agent.models.{module}")

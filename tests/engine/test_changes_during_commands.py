@@ -124,6 +124,7 @@ async def test_an_undo_leaves_alone_what_a_command_of_another_session_wrote_too(
     }
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("is_users_too", [False, True])
 async def test_a_change_by_another_session_between_two_turns_names_the_session(
     is_users_too: bool, tmp_path: Path

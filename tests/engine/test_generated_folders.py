@@ -25,6 +25,7 @@ def taken(bench: Bench) -> list[CheckpointTaken]:
     return bench.of(CheckpointTaken)
 
 
+@pytest.mark.slow
 async def test_the_files_of_a_generated_folder_are_counted_and_never_push_own_files_out(
     tmp_path: Path,
 ) -> None:

@@ -167,6 +167,7 @@ async def test_undo_asks_about_a_file_of_its_turn_in_which_the_user_reverted_an_
         assert (restored.paths, restored.skipped_paths) == ((), ("a.txt",))
 
 
+@pytest.mark.slow
 async def test_the_users_later_lines_stay_and_redo_asks_about_them(tmp_path: Path) -> None:
     async with told(tmp_path, rewrite(NEW), say("Done.")) as bench:
         await begin(bench, tmp_path)
@@ -202,6 +203,7 @@ async def test_a_hunk_whose_lines_changed_is_refused_by_name(tmp_path: Path) -> 
         assert not bench.of(SessionHeadMoved)
 
 
+@pytest.mark.slow
 async def test_lines_that_the_user_changed_beside_a_hunk_are_kept(tmp_path: Path) -> None:
     async with told(tmp_path, rewrite(NEW), say("Done.")) as bench:
         await begin(bench, tmp_path)

@@ -103,6 +103,7 @@ async def test_code_that_also_catches_the_last_error_gets_no_second_time_and_is_
     assert raised[named + 1 :] == [asyncio.CancelledError] * forced_stop.MIN_STOPS
 
 
+@pytest.mark.slow
 async def test_code_that_blocks_between_cancellations_is_stopped_after_fewer_of_them() -> None:
     raised: list[type[BaseException]] = []
 

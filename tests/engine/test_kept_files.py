@@ -45,6 +45,7 @@ def counted(bench: Bench) -> dict[str, tuple[int, int, tuple[str, ...]]]:
     return {file.path: (file.added, file.removed, file.authors) for file in files}
 
 
+@pytest.mark.slow
 async def test_kept_changes_are_still_counted_until_they_are_undone(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "notes.txt").write_text("old\n")

@@ -79,6 +79,7 @@ def told(bench: Bench, at: int = 0) -> str:
     return str(result.content[0].text)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("kind", list(ODD))
 async def test_a_call_that_is_none_runs_nothing_and_the_others_run(tmp_path: Path, kind: str) -> None:
     kit = tools()

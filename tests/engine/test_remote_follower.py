@@ -30,6 +30,7 @@ class Pipe:
         return
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("stored", [0, 1, 999, 1000, 1001, 2500])
 async def test_history_and_live_records_meet_at_any_length(tmp_path: Path, stored: int) -> None:
     log = store(tmp_path).create("ses_a")

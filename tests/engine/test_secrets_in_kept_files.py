@@ -4,6 +4,8 @@ import json
 import shlex
 from pathlib import Path
 
+import pytest
+
 from tests.engine.harness import Bench, call, say
 from tests.engine.test_kept_files import branch, counted, keep_files
 from tests.engine.test_rewind import files, go, told, turn
@@ -72,6 +74,7 @@ async def test_an_undo_that_keeps_a_file_reports_a_secret_that_did_change(tmp_pa
         assert f'+KEY = "{HIDDEN}" [a hidden value differs]' in hunks(bench)
 
 
+@pytest.mark.slow
 async def test_a_redo_that_keeps_a_file_does_not_report_its_secret_as_changed(tmp_path: Path) -> None:
     path = place(tmp_path)
     path.write_text(TEXT)

@@ -236,6 +236,7 @@ async def test_what_cannot_be_done_is_rejected_with_a_reason(form: str, options:
         )
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("form", FORMS)
 async def test_a_second_opener_is_refused_while_the_first_holds_the_session(
     form: str, options: SessionOptions

@@ -143,6 +143,7 @@ async def test_a_file_that_the_job_changed_at_its_start_is_the_jobs_later_too(tm
         assert files(tmp_path) == {"old": "old\n"}
 
 
+@pytest.mark.slow
 async def test_what_a_command_of_the_user_made_while_the_job_ran_is_the_users(tmp_path: Path) -> None:
     async with told(tmp_path, job(gated(tmp_path, "echo made > made")), say("It builds.")) as bench:
         await turn(bench, "build")
@@ -170,6 +171,7 @@ async def test_what_a_stopped_command_of_the_user_made_while_the_job_ran_is_the_
         assert authors == {"made": "command", "mine": "human"}
 
 
+@pytest.mark.slow
 async def test_what_the_user_makes_after_the_job_ended_is_the_users(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     gate = tmp_path / "gate"

@@ -49,6 +49,7 @@ async def test_files_that_a_command_brings_to_light_are_not_removed_unasked(tmp_
     assert files(tmp_path) == before
 
 
+@pytest.mark.slow
 async def test_what_was_too_large_or_in_a_repository_of_its_own_is_not_removed_unasked(
     tmp_path: Path,
 ) -> None:

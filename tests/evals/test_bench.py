@@ -182,6 +182,7 @@ async def test_the_output_of_a_plugins_verifier_is_limited_and_can_be_stored(tmp
     assert ended.output == "?" + "x" * 199_999 + " … (100,001 characters left out)"
 
 
+@pytest.mark.slow
 async def test_a_broken_action_of_an_oracle_makes_the_case_fail(tmp_path: Path) -> None:
     case = CASES["fix-off-by-one"]
     answers = list(case.oracle)

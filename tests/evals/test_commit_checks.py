@@ -116,6 +116,7 @@ async def test_a_turn_limit_is_the_cause_if_it_keeps_the_agent_from_going_on(tmp
     assert (result.failure, result.end) == ("tool", "unsolved")
 
 
+@pytest.mark.slow
 async def test_the_checkpoints_of_a_recorded_session_are_checked_offline(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

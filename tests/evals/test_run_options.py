@@ -172,6 +172,7 @@ def test_a_harbor_task_is_verified_at_its_own_paths_and_its_figures_are_those_of
     assert {name: folded[name] for name in result["metrics"]} == result["metrics"]
 
 
+@pytest.mark.slow
 def test_static_checks_count_findings_before_and_after_and_a_missing_program_is_said_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

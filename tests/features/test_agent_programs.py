@@ -208,6 +208,7 @@ def test_calls_of_other_kinds_are_recorded_too() -> None:
     assert result == CallResult("c", False, "no such file")
 
 
+@pytest.mark.slow
 @rows(
     "name, lines, act, message",
     [

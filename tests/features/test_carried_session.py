@@ -97,6 +97,7 @@ async def test_a_session_that_was_carried_on_once_is_carried_on_again(options: S
     assert "tell me again" in str(loaded.summary) and "where do we keep the hours?" in str(loaded.summary)
 
 
+@pytest.mark.slow
 async def test_only_a_new_session_carries_on_and_only_from_one_in_which_something_was_said(
     options: SessionOptions,
 ) -> None:

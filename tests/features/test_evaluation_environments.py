@@ -87,6 +87,7 @@ async def deployed(file: Path) -> AsyncIterator[str]:
             group.cancel_scope.cancel()
 
 
+@pytest.mark.slow
 async def test_the_example_of_the_page_is_tested_over_http(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -86,6 +86,7 @@ async def test_parts_of_the_prompt_sections_and_tools_are_left_out_by_name(optio
         assert started.without == left_out
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

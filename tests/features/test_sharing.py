@@ -191,6 +191,7 @@ def test_a_file_that_is_behind_or_cut_short_is_brought_up_to_its_session(
     assert (status, "is not a complete parquet file" in err) == (2, True)
 
 
+@pytest.mark.slow
 def test_the_files_after_a_part_come_from_the_session_or_from_the_bundle(
     call: Call,
     tmp_path: Path,

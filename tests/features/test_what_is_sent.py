@@ -119,6 +119,7 @@ async def test_of_a_project_that_is_not_trusted_neither_instructions_nor_skills_
     assert "User rule" in system and "Project rule" not in system and "evil" not in system
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("words", ["look at src/shelf/till.py", "see `src/shelf/till.py:2`, it is slow"])
 async def test_of_a_path_without_a_sign_nothing_is_sent_but_the_map_begins_with_it(
     options: SessionOptions, words: str

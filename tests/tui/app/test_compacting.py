@@ -96,6 +96,7 @@ async def test_the_context_says_from_where_on_it_comes_by_itself(window: int, ou
         assert says in " ".join(driven.text().replace("▌", " ").split())
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(("window", "output", "tick"), [(200_000, 8_000, "85"), (20_000, 6_000, "70")])
 async def test_the_meters_tick_stands_where_compaction_comes(window: int, output: int, tick: str) -> None:
     session = FakeSession(list[Record](golden("night_shift")))

@@ -157,6 +157,7 @@ async def test_x_asks_where_writes_markdown_there_and_says_so(
         await shown.driven.until(lambda: "Exported to /home/ada/timesheet/two-ways.md" in shown.text())
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("key", ["escape", "k"])
 async def test_an_export_goes_on_where_the_comparison_is_left(two: Comparison, key: str) -> None:
     async with open_comparison(two) as shown:

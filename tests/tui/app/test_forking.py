@@ -68,6 +68,7 @@ async def test_what_is_typed_while_a_fork_is_made_waits_for_the_fork(tmp_path: P
         assert isinstance(rename, Rename) and rename.title == "my fork"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("at", ["", str(SECOND_MESSAGE - 1)])
 async def test_what_you_were_writing_goes_into_the_fork_unless_it_has_a_message_of_its_own(
     tmp_path: Path, at: str

@@ -156,6 +156,7 @@ async def test_ctrl_d_quits_only_with_an_empty_message(in_chat: bool) -> None:
         assert driven.app.has_quit
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("events", "running"),
     [

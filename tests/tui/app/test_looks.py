@@ -58,6 +58,7 @@ def test_surfaces_are_grey_in_256_colours_too(theme: str) -> None:
         assert red == green == blue, (ground, color)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("keys", [("f4",), ("f1",), ("ctrl+p",)])
 async def test_a_modal_has_another_grey_than_what_is_chosen_in_it_in_256_colours(
     keys: tuple[str, ...],

@@ -276,6 +276,7 @@ async def test_history_search_finds_and_esc_gives_the_written_text_back() -> Non
         assert driven.session.submitted == []
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("fixture", ["night_shift", "running"])
 async def test_a_history_search_without_a_match_sends_nothing(fixture: str) -> None:
     async with open_app(golden("night_shift")) as driven:

@@ -78,6 +78,7 @@ async def test_enter_after_a_completely_typed_path_sends_the_message(tmp_path: P
         assert isinstance(command, SubmitPrompt) and command.text == "look at @src/mime.ts"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("complete_key", ["enter", "tab"])
 async def test_enter_on_the_folder_that_is_already_in_the_message_sends_it(
     tmp_path: Path, complete_key: str

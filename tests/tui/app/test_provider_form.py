@@ -139,6 +139,7 @@ async def test_a_fault_is_shown_at_its_line_and_enter_again_uses_the_values_all_
         assert models(driven) == [("deepseek/x", "")] and len(check.asked) == 1
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(("suspect", "label"), [(True, "Address"), (False, "Model")])
 async def test_a_404_that_does_not_name_the_model_is_shown_at_the_typed_address(
     suspect: bool, label: str

@@ -306,6 +306,7 @@ async def test_a_policy_of_one_session_is_not_remembered_with_a_message_in_anoth
     assert kept(tmp_path)["policies"] == {}
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(("key", "policy"), [("1", "ask"), ("2", "accept-edits")])
 async def test_the_policy_of_an_approved_plan_holds_for_its_session_only(
     tmp_path: Path, key: str, policy: str

@@ -123,6 +123,7 @@ async def test_where_there_is_no_such_session_the_open_one_stays(tmp_path: Path)
         assert driven.app.controller is not None and driven.app.controller.session is driven.session
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("words", ["/new", "/reset-session"])
 async def test_a_fresh_session_has_none_of_the_tasks_and_files_of_the_one_before(
     tmp_path: Path, words: str

@@ -73,6 +73,7 @@ async def test_esc_from_the_rule_puts_the_cursor_back_so_that_enter_means_what_i
         assert (answer.decision, answer.reach, answer.rule) == ("allow", "once", "")
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(("chosen", "keys"), [("n", ()), ("s", ("down",)), ("a", ("down", "down"))])
 async def test_the_cursor_goes_back_to_the_answer_from_which_the_rule_was_opened(
     chosen: str, keys: tuple[str, ...]

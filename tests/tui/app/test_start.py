@@ -233,6 +233,7 @@ async def test_typing_on_the_page_goes_into_the_prompt_and_nothing_is_lost() -> 
         assert driven.app.prompt.editor.text == "fix it"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("away", [("escape",), ("tab", "escape"), ("tab", "tab"), ("x", "backspace")])
 async def test_the_list_is_never_locked(away: tuple[str, ...]) -> None:
     environ = {"OPENAI_API_KEY": "k"}
@@ -245,6 +246,7 @@ async def test_the_list_is_never_locked(away: tuple[str, ...]) -> None:
         assert driven.app.prompt.editor.text == ""
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("command", ["/provider", "/model"])
 async def test_an_address_typed_into_the_list_opens_the_form_of_an_own_server(command: str) -> None:
     address = "http://127.0.0.1:18411/v1"
@@ -299,6 +301,7 @@ async def test_with_a_model_the_page_says_to_write_and_shows_no_digit_that_would
         assert driven.app.prompt.editor.text == "1"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("model", ["", "m"])
 async def test_earlier_sessions_are_offered_only_where_there_are_any(tmp_path: Path, model: str) -> None:
     options = SessionOptions(cwd=NOWHERE, data_dir=tmp_path)

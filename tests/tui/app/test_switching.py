@@ -218,6 +218,7 @@ async def test_the_offer_to_watch_a_locked_session_is_on_the_page_and_typed_text
         assert len(driven.app.screen_stack) == 1 and driven.text().count("in use by process 7") == 1
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("is_gone", [True, False])
 async def test_a_watched_session_is_opened_once_the_other_window_has_gone(
     tmp_path: Path, is_gone: bool

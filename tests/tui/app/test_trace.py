@@ -99,6 +99,7 @@ async def test_on_a_low_terminal_the_header_shows_the_state_of_the_session() -> 
             await driven.press("escape")
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("width", [160, 80])
 async def test_a_spans_events_open_as_json_and_enter_shows_it_in_the_chat(width: int) -> None:
     async with open_app(golden("night_shift"), size=(width, 45)) as driven:

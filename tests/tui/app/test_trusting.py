@@ -153,6 +153,7 @@ async def test_what_is_trusted_is_what_was_shown_not_what_stands_there_by_then(p
         assert driven.app.controller.config.model == "" and place.standing == "open"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("key", ["v", "V"])
 async def test_a_file_is_seen_inside_with_what_an_eye_cannot_see(place: Place, key: str) -> None:
     place.config.write_text('model = "a"  # \u202egood\u202c\x1b[2K\n')

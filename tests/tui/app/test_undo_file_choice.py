@@ -122,6 +122,7 @@ async def test_undo_after_a_long_command_does_not_ask_if_nothing_is_uncertain() 
         assert [type(command) for command in driven.session.submitted] == [PlanRevert, Undo]
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("has_files", [True, False])
 async def test_undo_says_that_it_stops_the_running_job_of_the_turn(has_files: bool) -> None:
     async with open_app(session=begun()) as driven:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("is_input", [True, False])
 def test_a_file_in_place_of_the_editor_is_refused_in_one_line(tmp_path: Path, is_input: bool) -> None:
     with (tmp_path / "file").open("w+") as file:

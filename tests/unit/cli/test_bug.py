@@ -94,6 +94,7 @@ def test_what_a_fault_says_steers_no_terminal_and_hides_nothing(
     assert [one for one in text if one != "\n" and not one.isprintable()] == []
 
 
+@pytest.mark.slow
 def test_what_broke_on_the_screen_of_that_session_is_told(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

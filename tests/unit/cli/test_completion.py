@@ -51,6 +51,7 @@ complete -C "tui-agent $argv[2..-1]"
 SHELLS = {"bash": (BASH, ["-c"]), "zsh": (ZSH, ["-f", "-c"]), "fish": (FISH, ["--no-config", "-c"])}
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     "shell",
     [

@@ -74,6 +74,7 @@ def test_the_doctor_tells_of_sessions_that_others_can_read(call: Call, tmp_path:
     assert found() == f"note Other users can read {data / 'sessions'}."
 
 
+@pytest.mark.slow
 def test_the_doctor_tells_a_configuration_file_from_none(call: Call, tmp_path: Path) -> None:
     def said() -> str:
         return next(

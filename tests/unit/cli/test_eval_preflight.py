@@ -80,6 +80,7 @@ def test_an_unknown_feature_is_refused_before_the_cells_of_the_other_arms(
     assert not (work / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_cost_limit_over_a_model_without_a_known_price_is_told_once_at_the_start(
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

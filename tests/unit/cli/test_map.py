@@ -153,6 +153,7 @@ def test_a_name_that_is_half_typed_is_looked_up_in_the_index_alone(tmp_path: Pat
     assert json.loads(run(root, "--state", "--json").stdout) == {"files": 4, "building": False}
 
 
+@pytest.mark.slow
 def test_json_names_the_files_that_use_a_files_names(tmp_path: Path) -> None:
     root = make(tmp_path / "repo")
     (root / "app.py").write_text("from login import check_password\n\ncheck_password('ada')\n")

@@ -181,6 +181,7 @@ def test_a_golden_log_is_written_on_request_and_differs_from_another_session(
         second.check_golden_log("list")
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("path", "words"),
     [

@@ -170,6 +170,7 @@ def test_a_turn_that_began_with_a_map_has_it_again(call: Call, tmp_path: Path) -
     assert (status, json.loads(out)["turns"]) == (0, 2), out
 
 
+@pytest.mark.slow
 def test_a_fork_in_the_midst_of_a_turn_goes_on_the_same(call: Call, tmp_path: Path) -> None:
     records = read_records(session(tmp_path))
     asked = next(one for one in records if isinstance(one, Envelope) and isinstance(one.payload, ToolCalled))

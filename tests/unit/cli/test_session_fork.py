@@ -115,6 +115,7 @@ def test_a_folder_holds_the_files_as_they_were_at_the_event(call: Call, tmp_path
     assert "other.txt" not in files(work)
 
 
+@pytest.mark.slow
 def test_inside_a_call_a_fork_starts_after_it_with_the_file_that_it_wrote(call: Call, tmp_path: Path) -> None:
     changed, taken = seq_of(tmp_path, "file.changed"), seq_of(tmp_path, "checkpoint.taken", 2)
     one = made(call("sessions", "fork", "ses_a", "--at", str(changed), "--json"))
@@ -177,6 +178,7 @@ def test_before_the_first_checkpoint_the_files_are_those_that_the_session_found(
         assert files(folder) == {"a.txt": "as found\n"}
 
 
+@pytest.mark.slow
 def test_without_any_checkpoint_they_are_those_of_the_workspace_now(
     call: Call, tmp_path: Path, work: Path
 ) -> None:

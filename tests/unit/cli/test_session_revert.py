@@ -46,6 +46,7 @@ def test_a_preview_says_what_would_happen_to_which_file_and_changes_nothing(
     assert (status, out) == (0, "No file would change.\n")
 
 
+@pytest.mark.slow
 def test_a_preview_writes_nothing_and_needs_nobody_to_let_go_of_the_session(
     call: Call, tmp_path: Path, work: Path
 ) -> None:

@@ -45,6 +45,7 @@ def test_the_comparison_is_what_compare_prints(call: Call, tmp_path: Path) -> No
     assert call("compare", "ses_a", fork)[1] == out
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_named_is_the_one_it_works_in(call: Call, tmp_path: Path) -> None:
     at = seq_of(tmp_path, "tool.finished", name="read_file")
     status, out, _ = what_if(call, tmp_path, at, "--result", "x", "--folder", "../try", "--json")

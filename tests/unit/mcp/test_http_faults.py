@@ -38,6 +38,7 @@ def address() -> Iterator[str]:
     server.server_close()
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("place", "fault"),
     [

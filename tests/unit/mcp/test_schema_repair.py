@@ -97,6 +97,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(JSON)
 def test_any_schema_becomes_one_of_an_object_that_validates(raw: object) -> None:
     schema = repair_schema(raw).schema

@@ -406,6 +406,7 @@ async def test_a_question_of_a_server_is_asked_in_its_call_and_declined_without_
     assert json.loads(str(declined.text)) == {"action": "decline"}
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("answers", "result"),
     [

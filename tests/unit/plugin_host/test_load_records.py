@@ -157,6 +157,7 @@ def test_a_cut_record_and_a_folder_that_cannot_be_written_stop_nothing(tmp_path:
     assert load(plugins, blocked).loaded == ["fine"]
 
 
+@pytest.mark.slow
 def test_a_plugin_that_is_enabled_again_is_tried_and_taken_by_an_open_session(tmp_path: Path) -> None:
     plugins, records = tmp_path / "plugins", tmp_path / "records"
     other = tmp_path / "other"

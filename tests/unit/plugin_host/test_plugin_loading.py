@@ -245,6 +245,7 @@ def test_checking_names_what_is_wrong(tmp_path: Path) -> None:
     assert not check_plugin(tmp_path / "absent").ok
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("code", "words"),
     [
@@ -282,6 +283,7 @@ SWALLOWS = (
 )
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     "code",
     [

@@ -120,6 +120,7 @@ async def test_a_user_works_with_the_agent_approves_and_stops(tmp_path: Path) ->
     assert printed == "hi\nhello.txt" or "Commands cannot be run here" in printed
 
 
+@pytest.mark.slow
 async def test_a_user_who_never_stops_fails_or_talks_nonsense_ends_the_run(tmp_path: Path) -> None:
     for number, (user, limits, end, words) in enumerate(
         (
@@ -195,6 +196,7 @@ async def test_a_user_meets_the_task_node_by_node_and_cannot_stop_before_its_end
     assert perceived.count("It says hi.") < 60 and perceived.endswith("[CODE BLOCK 0]:\n```\nhi\n```")
 
 
+@pytest.mark.slow
 async def test_a_node_with_children_is_completed_with_the_last_of_them(tmp_path: Path) -> None:
     nested = [{**node, "parent": node["parent"] and "middle"} for node in TREE]
     nested.insert(1, {"id": "middle", "description": "Two files.", "parent": "root"})

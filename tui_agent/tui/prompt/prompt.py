@@ -140,7 +140,7 @@ class Prompt(Vertical):
         - `words`: shown in place of the usual description of the policy
         """
         if policy != self._policy:
-            self.remove_class(_policy_class(self._policy)).add_class(_policy_class(policy))
+            self.remove_class(_policy_class(self._policy), update=False).add_class(_policy_class(policy))
         self._policy, self._note = policy, note
         self.running = self.editor.running = self.editor.can_queue = running
         self._waits_for, self._words = waits_for, words

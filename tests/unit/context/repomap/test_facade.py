@@ -149,6 +149,7 @@ def test_the_map_after_a_commit_is_complete(root: Path, repo_map: Maps) -> None:
         assert "history" in view.files[0].reasons
 
 
+@pytest.mark.slow
 def test_a_graph_that_only_a_worker_may_update_is_awaited(
     root: Path, repo_map: Maps, monkeypatch: pytest.MonkeyPatch
 ) -> None:

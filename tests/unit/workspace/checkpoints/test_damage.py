@@ -192,6 +192,7 @@ async def test_a_workspace_that_is_gone_is_said_and_counts_as_no_change(tmp_path
         assert not await made.find_changes()
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("names", [("HEAD",), ("refs", "packed-refs"), ("HEAD", "config", "refs", "index")])
 async def test_a_store_without_its_names_is_read_and_said_to_be_whole(
     tmp_path: Path, names: tuple[str, ...]

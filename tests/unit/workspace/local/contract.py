@@ -24,7 +24,20 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-@pytest.fixture(params=["local", "local, folder by folder", "recording", "sandboxed", "docker", "apptainer"])
+IN_TEST_ALL = pytest.mark.slow
+"""Two environments show in `make test` that the contract holds, outside a sandbox and inside one."""
+
+
+@pytest.fixture(
+    params=[
+        "local",
+        "sandboxed",
+        *(
+            pytest.param(name, marks=IN_TEST_ALL)
+            for name in ("local, folder by folder", "recording", "docker", "apptainer")
+        ),
+    ]
+)
 def env(request: pytest.FixtureRequest, tmp_path: Path) -> Environment:
     root = tmp_path / "root"
     root.mkdir()

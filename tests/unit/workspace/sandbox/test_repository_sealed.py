@@ -53,6 +53,7 @@ async def test_the_repository_of_a_worktree_is_found_in_the_machines_temporary_f
         assert git(tree, "log", "--format=%s") == "first\n"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     "script",
     [

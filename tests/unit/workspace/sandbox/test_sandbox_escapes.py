@@ -129,6 +129,7 @@ NEW = {
 }
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("name", NEW)
 async def test_where_there_is_no_repository_none_comes_to_be(base: Path, name: str) -> None:
     with World(base / f"new{list(NEW).index(name)}", repository=False) as world:

@@ -22,6 +22,7 @@ async def test_a_file_that_a_link_with_a_secret_name_leads_to_is_said_to_be_cove
     assert "real.txt (through the link sub/.env)" in result.blocked
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("network", [False, True])
 async def test_a_command_that_cannot_reach_a_background_jobs_server_says_why(
     world: World, network: bool

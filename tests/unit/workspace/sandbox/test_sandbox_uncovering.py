@@ -46,6 +46,7 @@ def not_run(result: ExecResult) -> bool:
 # The product's own store.
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("where", ["data_dir", "TUI_AGENT_HOME", "usual"])
 async def test_what_sessions_keep_is_not_seen(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     require_sandbox()
