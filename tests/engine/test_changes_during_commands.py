@@ -157,6 +157,7 @@ def fail_to_list(workspace: str, since: float) -> Iterable[OtherChange]:
     raise StoreUnusable("The sessions cannot be listed.", hint="Check the folder.")
 
 
+@pytest.mark.slow
 async def test_if_the_other_sessions_cannot_be_read_a_commands_files_are_named_and_not_only_its_own(
     tmp_path: Path,
 ) -> None:

@@ -114,6 +114,7 @@ class FullStore(GitCheckpoints):
         return await super().commit(changes, part=part, author=author, message=message)
 
 
+@pytest.mark.slow
 async def test_a_disk_that_stays_full_is_told_once_and_an_undo_says_that_it_did_nothing(
     tmp_path: Path,
 ) -> None:

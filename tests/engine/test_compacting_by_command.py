@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import anyio
+import pytest
 
 from tests.engine.harness import EchoTool, call, running, say
 from tests.engine.long_histories import (
@@ -61,6 +62,7 @@ async def test_a_compaction_by_command_dwells_on_its_focus_and_can_be_taken_back
         assert not check_pairs(bench.recorder.messages())
 
 
+@pytest.mark.slow
 async def test_without_a_known_window_a_summary_is_made_from_all_that_the_provider_has_accepted(
     tmp_path: Path,
 ) -> None:

@@ -97,6 +97,7 @@ def report(bench: Bench) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow
 async def test_a_long_investigation_is_summarised_and_keeps_its_task(tmp_path: Path) -> None:
     model = Investigation(reads(MANY))
     async with delegating(tmp_path, model) as bench:

@@ -273,6 +273,7 @@ async def revert(bench: Bench, to_seq: int) -> None:
     await bench.until("agent.state_changed", changes + 2)
 
 
+@pytest.mark.slow
 async def test_a_job_that_prints_without_end_fills_neither_memory_nor_log(tmp_path: Path) -> None:
     size = 60_000_000
     async with serving(tmp_path, job(f"yes 0123456789 | head -c {size}; echo; echo the end")) as bench:

@@ -97,6 +97,7 @@ async def test_what_does_not_fit_at_all_ends_the_turn_and_says_what_fills_the_wi
         assert len(worker.refused) <= 6
 
 
+@pytest.mark.slow
 async def test_a_later_run_and_a_fork_know_the_window_without_a_refusal_of_their_own(tmp_path: Path) -> None:
     first = Small(40_000, [*work(20), say("done")])
     async with running(tmp_path, [], [Output(3_000)], shrinking=LIMITS) as bench:
@@ -116,6 +117,7 @@ async def test_a_later_run_and_a_fork_know_the_window_without_a_refusal_of_their
             assert all(one.window_inferred and one.window >= made.window for one in manifests(bench))
 
 
+@pytest.mark.slow
 async def test_a_delegate_of_the_same_model_knows_it_too(tmp_path: Path) -> None:
     class Both(Small):
         def stream(self, request: ModelRequest) -> object:

@@ -106,6 +106,7 @@ async def test_what_a_later_run_changes_is_taken_back_though_an_earlier_one_ende
     assert files(tmp_path) == {"mine.txt": "mine"}
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("stopped", [True, False])
 async def test_a_run_that_was_stopped_does_no_upkeep_at_its_end(tmp_path: Path, stopped: bool) -> None:
     folder = workspace(tmp_path, repository=True)

@@ -203,6 +203,7 @@ async def test_closing_stops_a_running_command_and_a_later_session_continues(
         assert _without_deltas(again.events)[: len(before)] == before
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("form", FORMS)
 async def test_a_turn_that_a_limit_ended_goes_on_without_a_message(
     form: str, options: SessionOptions
@@ -258,6 +259,7 @@ async def test_a_session_in_which_nothing_was_said_leaves_nothing_behind(
     assert list((options.data_dir or Path()).glob("sessions/*")) == []
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("form", FORMS)
 async def test_the_first_message_makes_the_session_with_all_that_was_before(
     form: str, options: SessionOptions

@@ -4,6 +4,8 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pytest
+
 from tests.engine.harness import Bench, running, say
 from tests.engine.test_rewind import files, go, shell, told, tools, turn, write
 from tui_agent.protocol.commands import ContinueTurn, Redo, Revert, SetBudgets, Undo
@@ -124,6 +126,7 @@ async def test_a_turn_that_changes_nothing_leaves_the_users_files(tmp_path: Path
         assert files(tmp_path) == {"a.txt": "mine too"}
 
 
+@pytest.mark.slow
 async def test_a_turn_that_goes_on_without_a_message_has_a_start_of_its_own(tmp_path: Path) -> None:
     limit = Budgets(max_iterations=1)
     async with told(tmp_path, write("a.txt", "one"), shell(AGENT_LINE), budgets=limit) as bench:

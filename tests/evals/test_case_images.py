@@ -117,6 +117,7 @@ def test_a_harbor_task_has_the_files_of_its_image_and_is_tested_in_it(folder: Pa
     assert list(tests.iterdir()) == [tests / "test.sh"]
 
 
+@pytest.mark.slow
 def test_elsewhere_nothing_is_built_and_a_missing_dockerfile_is_named(folder: Path) -> None:
     before = images()
     assert not run(folder, "case.toml", None).passed

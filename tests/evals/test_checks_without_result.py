@@ -96,6 +96,7 @@ async def test_a_test_that_hangs_only_after_the_agent_acted_has_failed(tmp_path:
         assert result.test_output == "was stopped after 1 s, its time limit"
 
 
+@pytest.mark.slow
 async def test_a_verifier_that_passes_before_the_agent_acts_is_refused_if_there_are_no_tests(
     tmp_path: Path,
 ) -> None:

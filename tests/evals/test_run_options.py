@@ -108,6 +108,7 @@ def run_harbor(tmp_path: Path, **changes: str) -> tuple[RunFolder, Cell]:
     return run, cell
 
 
+@pytest.mark.slow
 def test_the_tests_of_a_harbor_task_can_change_their_own_folder_and_not_the_tasks(tmp_path: Path) -> None:
     run, cell = run_harbor(
         tmp_path,
@@ -119,6 +120,7 @@ def test_the_tests_of_a_harbor_task_can_change_their_own_folder_and_not_the_task
     assert not list(tmp_path.glob("out/**/mine"))
 
 
+@pytest.mark.slow
 def test_a_failed_harbor_task_names_the_instructions_that_were_not_done(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -255,6 +255,7 @@ def test_a_limit_of_iterations_lets_the_program_finish_its_last_one(
         assert (outcome.reason, found) == ("iteration_limit", ["text", "tool_call", "tool_result"] * limit)
 
 
+@pytest.mark.slow
 async def test_an_answer_that_did_not_end_is_recorded_when_the_program_ends_or_is_stopped(
     tmp_path: Path, options: SessionOptions
 ) -> None:

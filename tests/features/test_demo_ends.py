@@ -52,6 +52,7 @@ async def test_a_refused_last_step_does_not_end_the_demo_early(options: SessionO
     assert (options.cwd / "reports").is_dir()
 
 
+@pytest.mark.slow
 async def test_another_task_than_the_scripts_is_answered_in_a_friendly_way(options: SessionOptions) -> None:
     reason, answer = await _said(options, "write me a poem")
     assert reason == "finished" and "Its script has no answer to your message" in answer

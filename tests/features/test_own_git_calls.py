@@ -79,6 +79,7 @@ async def test_checkpoints_are_taken_looked_at_and_put_back(hostile: Hostile, tm
     assert hostile.fired() == []
 
 
+@pytest.mark.slow
 async def test_a_work_tree_for_a_fork_has_the_files_and_runs_no_filter(
     hostile: Hostile, tmp_path: Path
 ) -> None:

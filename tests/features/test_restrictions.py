@@ -104,6 +104,7 @@ async def test_an_unknown_name_is_an_error(
     assert caught.value.message == message
 
 
+@pytest.mark.slow
 async def test_only_an_evaluation_records_results(options: SessionOptions) -> None:
     result = VerifierFinished(verifier="check", reward=1.0)
     found = await payloads(options, result)

@@ -91,6 +91,7 @@ def test_the_workspace_after_any_part(call: Call, tmp_path: Path) -> None:
     assert "Part -1 means the files as they were before the first part." in err
 
 
+@pytest.mark.slow
 def test_a_checkout_needs_an_empty_folder_and_works_without_the_workspace(call: Call, tmp_path: Path) -> None:
     full = tmp_path / "full"
     full.mkdir()

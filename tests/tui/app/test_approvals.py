@@ -475,6 +475,7 @@ async def test_the_question_about_a_second_run_has_its_own_title_and_says_what_f
         assert "Run a command?" not in driven.text() and driven.text().count("blocked the network") == 1
 
 
+@pytest.mark.slow
 async def test_on_a_tiny_screen_the_question_about_a_second_run_says_what_failed() -> None:
     failed = "The sandbox blocked the network."
     asked = request(effects=(RunEffect(script="pip install x"),), target="pip install x")

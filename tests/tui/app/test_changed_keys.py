@@ -164,6 +164,7 @@ async def test_the_list_of_sessions_is_sorted_and_left_with_other_keys(tmp_path:
         assert depth(driven) == 1
 
 
+@pytest.mark.slow
 async def test_jobs_and_replay_are_left_with_other_keys(tmp_path: Path) -> None:
     async with open_with_keys(
         tmp_path, 'jobs_leave = "g"\nreplay_leave = "g"\nreplay_event = ["h", "l"]'

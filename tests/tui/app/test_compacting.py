@@ -210,6 +210,7 @@ async def test_a_call_and_its_result_are_one_row_and_what_an_agent_says_names_it
         assert "{" not in driven.text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
 async def test_the_list_is_filtered_by_a_path_a_turn_or_what_became_of_a_message(
     size: tuple[int, int],
@@ -361,6 +362,7 @@ async def test_a_summary_at_your_wish_has_its_row_in_the_cost_and_stands_beside_
         assert "last turn" in driven.text() and "this turn" not in driven.text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
 async def test_the_context_names_the_ways_on_and_the_way_out_and_all_of_them_work(
     size: tuple[int, int],

@@ -71,6 +71,7 @@ async def test_where_they_differ_stands_beside_each_other_and_up_and_down_change
         assert "tests/test_report.py   3 of 3 files" in shown.text()
 
 
+@pytest.mark.slow
 async def test_answers_are_markdown_beside_each_other(two: Comparison) -> None:
     async with open_comparison(two) as shown:
         row = next(row for row in shown.rows() if "A shift that ends before" in row)

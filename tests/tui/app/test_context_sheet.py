@@ -239,6 +239,7 @@ async def test_the_sheet_has_its_name_at_any_width(size: tuple[int, int]) -> Non
         assert ("88.0k of 200k" in head) is (size[0] >= 80)
 
 
+@pytest.mark.slow
 async def test_the_bars_give_way_to_the_reasons_and_every_key_is_named() -> None:
     async with open_app(golden("night_shift")) as driven:
         rows = await opened(driven, packed(*SECTIONS))

@@ -1,5 +1,7 @@
 """The cost of a session in the header and in `/cost`: unknown, estimated, limited and undone."""
 
+import pytest
+
 from tests.stubs.story import requested
 from tests.tui.app.driving import open_app
 from tests.tui.app.turns_story import begun, turn
@@ -41,6 +43,7 @@ async def test_a_sum_with_an_unknown_or_estimated_cost_is_marked() -> None:
             assert any(row in text for text in shown), row
 
 
+@pytest.mark.slow
 async def test_after_a_raised_cost_limit_the_status_is_ready_again() -> None:
     async with open_app(session=begun(), size=(120, 40)) as driven:
 

@@ -1,5 +1,7 @@
 """Subtasks in the app: their row with its meter, what they did, the one that is stopped, and the one that asks."""
 
+import pytest
+
 from tests.stubs.story import MODEL, called, finished, requested, responded, started, tool_call
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, RequestId
@@ -89,6 +91,7 @@ async def test_x_in_the_trace_stops_the_chosen_subtask_alone() -> None:
         await driven.until(lambda: "Select the row of a running subtask first." in driven.text())
 
 
+@pytest.mark.slow
 async def test_x_is_offered_on_the_rows_of_a_subtask_that_runs_alone() -> None:
     async with open_app(golden("night_shift")) as driven:
         await begun(driven)

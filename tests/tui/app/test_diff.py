@@ -171,6 +171,7 @@ async def test_what_the_user_changed_is_in_no_turns_diff_or_counts() -> None:
         assert [file.path for file in sheet._view.files] == ["a.txt"]
 
 
+@pytest.mark.slow
 async def test_a_turn_that_does_not_exist_or_changed_nothing_says_so() -> None:
     async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:
         turn(driven, 1)
@@ -327,6 +328,7 @@ async def revert_chosen(driven: Driven) -> str:
     return str(question.paragraphs[0])
 
 
+@pytest.mark.slow
 async def test_after_a_revert_the_next_change_is_chosen_and_on_the_screen() -> None:
     """First the last change of a file, then its only one; the other files are longer than the screen."""
     async with open_app(session=FakeSession(golden("streaming")[:3]), size=(80, 24)) as driven:

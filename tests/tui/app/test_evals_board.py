@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.stubs.cells import result, stored_run
 from tests.stubs.golden import golden_session
 from tests.tui.app.driving import Driven, open_app
@@ -41,6 +43,7 @@ def begin_again(run: RunFolder, number: int) -> None:
     run.result_file(cell).unlink()
 
 
+@pytest.mark.slow
 async def test_each_cell_has_its_state_and_the_newest_run_is_shown(tmp_path: Path) -> None:
     run = stored_run(tmp_path / "eval-runs" / "one", fast="pf!p")
     cells = list(run.load_plan().cells())

@@ -144,6 +144,7 @@ async def test_a_report_is_written_on_the_users_word_and_its_place_is_said() -> 
         assert "Report saved" not in driven.text()
 
 
+@pytest.mark.slow
 async def test_a_long_export_shows_its_time_until_it_is_done(documents: Path) -> None:
     program = Program(said=json.dumps({"path": "/work/ses_1.html"}))
     program.written.clear()

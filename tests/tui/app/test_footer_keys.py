@@ -117,6 +117,7 @@ def style_of(driven: Driven, key: str) -> Style | None:
     return next(segment.style for segment in row if segment.text.strip() == key)
 
 
+@pytest.mark.slow
 async def test_the_keys_of_a_sheet_are_not_dimmed_with_the_screen_below() -> None:
     async with open_app(golden("night_shift")) as driven:
         style = style_of(driven, "/")

@@ -302,6 +302,7 @@ async def test_inside_a_call_the_form_names_the_event_after_it_and_forks_there()
         assert ask.asked[0][3:5] == ("--at", "133")
 
 
+@pytest.mark.slow
 async def test_inside_a_call_slash_fork_moves_but_another_result_keeps_the_call(tmp_path: Path) -> None:
     async with walk(tmp_path) as walked:
         await walked.slash("/fork 127")

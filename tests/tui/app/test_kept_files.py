@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from textual.events import Paste
 
 from tests.tui.app.driving import Driven, end_grace_period, open_app
@@ -170,6 +171,7 @@ async def test_files_that_went_back_alone_ask_of_what_was_left_alone_too() -> No
         assert (revert.to_seq, revert.conversation, revert.overwrite) == (second - 1, False, ("a.py",))
 
 
+@pytest.mark.slow
 async def test_kept_files_of_a_generated_folder_are_one_row_and_a_long_path_shows_its_file_name() -> None:
     long = "src/" + "very_long_folder_name/" * 6 + "the_file_itself.py"
     for size in ((120, 40), (80, 24)):
@@ -208,6 +210,7 @@ async def test_a_restore_that_restored_nothing_says_so() -> None:
         assert "No file was changed." in driven.text()
 
 
+@pytest.mark.slow
 async def test_more_kept_files_than_the_log_lists_are_counted_and_can_be_undone_together() -> None:
     for size in ((120, 40), (80, 24)):
         async with open_app(session=begun(), size=size) as driven:

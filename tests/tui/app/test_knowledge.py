@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.config.extensions.note_files import notes_folder
 from tui_agent.config.options import SessionOptions
@@ -134,6 +136,7 @@ async def test_memory_lists_the_notes_and_shows_one(tmp_path: Path) -> None:
         await driven.until(lambda: "There is no note nope." in driven.text())
 
 
+@pytest.mark.slow
 async def test_memory_shows_what_is_noted_of_the_task_as_it_changes() -> None:
     for size in ((120, 40), (80, 24)):
         async with open_app(golden("streaming"), size=size) as driven:
@@ -171,6 +174,7 @@ async def test_a_live_sheet_takes_what_comes_before_it_is_composed_and_after_it_
             controller.panes.show(ALL_VIEWS)
 
 
+@pytest.mark.slow
 async def test_status_lists_the_instructions_and_what_was_left_out() -> None:
     guide = InstructionFile(
         path="AGENTS.md", scope="project", sha256="a" * 64, size=9, tokens=1_300, text="Use tabs."

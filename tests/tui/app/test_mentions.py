@@ -5,6 +5,8 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.tui.app.driving import golden, open_app
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.commands import Steer, SubmitPrompt
@@ -128,6 +130,7 @@ async def test_symbols_are_those_of_the_maps_index_and_without_one_those_that_gi
     assert await find(tmp_path, "cart") == [Symbol("Cartridge", "cart.py", 1)]
 
 
+@pytest.mark.slow
 async def test_a_name_of_tests_and_of_sources_is_offered_where_the_source_defines_it(tmp_path: Path) -> None:
     for folder in ("app", "tests", "z_src"):
         (tmp_path / folder).mkdir()

@@ -21,6 +21,7 @@ async def test_a_notice_that_is_shown_whole_ends_by_itself_also_after_a_shorter_
         await driven.until(lambda: not driven.app.notice.display)
 
 
+@pytest.mark.slow
 async def test_a_notice_covers_no_row_of_an_open_menu() -> None:
     for size in ((120, 40), (80, 24)):
         async with open_app(golden("night_shift"), size=size) as driven:

@@ -47,6 +47,7 @@ async def test_enter_sends_and_empties_the_prompt() -> None:
         assert driven.app.prompt.editor.text == ""
 
 
+@pytest.mark.slow
 async def test_the_next_start_finds_what_was_sent_each_once_also_after_an_undo() -> None:
     async with open_app(golden("night_shift")) as driven:
         end = driven.session.records[-1].seq

@@ -101,6 +101,7 @@ async def test_enter_on_the_folder_that_is_already_in_the_message_sends_it(
         assert isinstance(command, SubmitPrompt) and command.text == "see @docs/" and not prompt.menu.display
 
 
+@pytest.mark.slow
 async def test_tab_on_the_folder_that_is_already_in_the_message_goes_into_it(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "api.md").touch()

@@ -161,6 +161,7 @@ async def test_the_key_bar_of_the_list_shows_every_key_at_120_columns_and_the_ma
             assert keys in driven.rows()[-1]
 
 
+@pytest.mark.slow
 async def test_nothing_found_and_nothing_there_say_so_and_what_to_press() -> None:
     async with open_sessions(Programs()) as (driven, screen):
         await typed(driven, "shfit")

@@ -78,6 +78,7 @@ def test_every_setting_has_an_explanation_a_value_and_an_origin(tmp_path: Path) 
     assert path.read_text() == FILE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 async def test_settings_are_found_by_a_word_of_their_explanation_and_show_where_they_come_from(
     tmp_path: Path, size: tuple[int, int]
@@ -187,6 +188,7 @@ async def test_an_agent_is_chosen_from_those_that_exist(tmp_path: Path) -> None:
         assert 'agent = "reader"' in path.read_text() and isinstance(driven.app.screen, Picker)
 
 
+@pytest.mark.slow
 async def test_a_theme_is_chosen_from_those_that_exist(tmp_path: Path) -> None:
     path = config_file(tmp_path)
     async with configured(tmp_path) as driven:
@@ -230,6 +232,7 @@ async def test_a_key_is_pressed_checked_saved_used_and_reset(tmp_path: Path, siz
         assert isinstance(driven.app.screen, Picker)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_key_tester_names_each_key_and_changes_nothing(
     tmp_path: Path, size: tuple[int, int]
@@ -264,6 +267,7 @@ async def test_an_action_with_two_keys_asks_for_both(tmp_path: Path) -> None:
         }
 
 
+@pytest.mark.slow
 async def test_the_settings_of_a_plugin_are_shown_with_their_origin_and_written_into_its_table(
     tmp_path: Path,
 ) -> None:

@@ -107,6 +107,7 @@ async def test_two_messages_after_the_engines_death_open_the_session_once() -> N
         assert len(opened) == 1 and driven.app.prompt.editor.text == ""
 
 
+@pytest.mark.slow
 async def test_words_that_are_no_session_search_the_sessions_and_rename_nothing() -> None:
     async with open_app(golden("night_shift"), outside=knowing("ses_b")) as driven:
         for words in ("night shift", "nights"):

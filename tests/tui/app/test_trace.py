@@ -331,6 +331,7 @@ async def test_a_long_time_in_the_pane_stands_apart_from_the_tokens() -> None:
         assert any("42.2k 59 min 59 s" in row for row in shown)
 
 
+@pytest.mark.slow
 async def test_what_a_press_on_the_head_opens_over_the_chat_is_answered() -> None:
     async with open_app(golden("night_shift"), size=(160, 45)) as driven:
         await driven.press("f3")

@@ -183,6 +183,7 @@ async def test_a_key_that_comes_as_a_sheet_closes_does_not_close_the_one_below(t
         assert isinstance(walked.app.screen, ForkForm)
 
 
+@pytest.mark.slow
 async def test_r_replays_there_and_esc_comes_back(tmp_path: Path) -> None:
     async with walk(tmp_path) as walked:
         await walked.slash("/tree")
@@ -217,6 +218,7 @@ async def test_the_mouse_chooses_and_a_second_press_goes_there(tmp_path: Path) -
         assert "Revert to the end of branch at 46" in walked.text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (60, 20)])
 async def test_where_there_is_no_room_enter_shows_the_detail_first(
     tmp_path: Path, size: tuple[int, int]

@@ -276,6 +276,7 @@ async def test_trusting_says_how_many_files_were_not_in_sight_yet(place: Place) 
         assert "not seen yet" not in driven.text() and "used until one of them changes" in driven.text()
 
 
+@pytest.mark.slow
 async def test_the_list_of_servers_names_a_file_that_is_ignored_and_how_to_trust_it(place: Place) -> None:
     (place.folder / ".mcp.json").write_text('{"mcpServers": {"notes": {"command": "notes"}}}')
     place.decide("without")

@@ -52,6 +52,7 @@ def test_the_app_that_asks_says_itself_what_its_terminal_is(
     assert "- ok: terminal: 80×24\n" in text and "This is not a terminal" not in text
 
 
+@pytest.mark.slow
 def test_without_a_session_it_still_tells_what_works(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bug"]) == 0
     first, second = capsys.readouterr().out.splitlines()

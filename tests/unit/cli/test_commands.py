@@ -261,6 +261,7 @@ def test_a_tested_models_long_answer_is_cut_between_two_words(call: Call, tmp_pa
     assert "Ready to help you.…', " in out
 
 
+@pytest.mark.slow
 def test_a_log_without_an_intact_line_is_moved_and_the_run_says_where(call: Call, tmp_path: Path) -> None:
     script = tmp_path / "script.yaml"
     script.write_text("answers: [{text: Done.}]")

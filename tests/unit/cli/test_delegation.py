@@ -63,6 +63,7 @@ def test_an_investigator_has_the_model_that_option_or_environment_name(
     assert (found["confidence"], reports["spawn_subtask"]["summary"]) == ("high", "Checked.")
 
 
+@pytest.mark.slow
 def test_a_file_that_is_no_agent_is_told_of_and_the_others_are_offered(call: Call, script: str) -> None:
     _, out, _ = call("agents", "list", "--json")
     rows = [json.loads(line) for line in out.splitlines()]

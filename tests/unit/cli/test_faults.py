@@ -107,6 +107,7 @@ def test_a_folder_that_cannot_be_looked_into_is_named(tmp_path: Path) -> None:
         find_paths(closed, {"HOME": str(tmp_path)})
 
 
+@pytest.mark.slow
 def test_a_session_with_a_damaged_first_line_is_continued_with_the_model_that_is_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -62,6 +62,7 @@ def register(api):
 """
 
 
+@pytest.mark.slow
 def test_the_names_of_bundled_plugins_and_their_tools_are_taken(call: Call, work: Path) -> None:
     status, out, err = call("plugins", "new", "git")
     assert status == 2 and "git is the name of a bundled plugin" in err and "my_git" in err
@@ -276,6 +277,7 @@ def test_a_check_shows_each_pane_over_a_log_with_every_kind_of_event(call: Call,
     )
 
 
+@pytest.mark.slow
 def test_a_check_says_that_a_pane_is_slow(call: Call, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugin_trial, "SLOW_PANE_S", 0.0)
     faults, (note,) = try_panes(new_pane(call, work))

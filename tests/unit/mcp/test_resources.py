@@ -68,6 +68,7 @@ async def test_contents_are_cleaned_text_or_bytes(tmp_path: Path) -> None:
             await runner.read_resource("note:none")
 
 
+@pytest.mark.slow
 async def test_a_resource_that_is_too_large_is_refused_and_the_server_runs_again(tmp_path: Path) -> None:
     async with running(tmp_path, server("resources"), (0.0, 0.0)) as (runner, changes):
         big = await runner.read_resource("note:big/8")

@@ -179,6 +179,7 @@ async def test_a_command_of_the_user_ends_at_the_time_limit(tmp_path: Path) -> N
     assert run.result.end == "user_exit" and ("0.2" in printed or "Commands cannot be run here" in printed)
 
 
+@pytest.mark.slow
 async def test_a_user_meets_the_task_node_by_node_and_cannot_stop_before_its_end(tmp_path: Path) -> None:
     settings: OrchestratedSettings = load_orchestrated()
     user = [ASK, reply("yes, this session"), EXIT, EXIT]

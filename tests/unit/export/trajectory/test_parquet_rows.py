@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -83,6 +84,7 @@ parts = st.builds(
 traces = st.builds(AgentTrace, run=runs, parts=st.lists(parts, min_size=1, max_size=4).map(tuple))
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(traces)
 def test_a_trajectory_is_the_same_after_rows(trace: AgentTrace) -> None:

@@ -148,6 +148,7 @@ NOBODY = (
 """A user without rights, but for that to read an interpreter that only root may."""
 
 
+@pytest.mark.slow
 def test_an_unprivileged_user_s_command_gets_no_more_than_its_limit(tmp_path: Path) -> None:
     script = [sys.executable, "-c", UNPRIVILEGED, "/tmp", str(ROOM), FORKS]
     done = subprocess.run(
