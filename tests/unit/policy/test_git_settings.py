@@ -15,6 +15,7 @@ RISK = "A setting can make git run a program."
         "git config set core.pager less",
         "git config --add core.pager less",
         "git config --replace-all core.pager less",
+        "git -C src config core.pager less",
     ],
 )
 def test_a_change_of_a_setting_is_named_and_prints_no_secrets(script: str) -> None:
@@ -48,3 +49,11 @@ def test_a_removed_setting_prints_no_secrets(script: str) -> None:
 def test_a_shown_setting_may_hold_a_secret(script: str) -> None:
     assert decide(script, "accept-edits").risk == "Its output may hold secrets, and the model sees it."
     assert confined(script).verdict == "ask"
+
+
+@pytest.mark.parametrize("name", ["user.name", "core.hooksPath", "pull.rebase", "remote.origin.url"])
+def test_a_setting_that_may_be_shown_is_named_as_a_change_when_it_gets_a_value(name: str) -> None:
+    assert confined(f"git config {name}").verdict == "allow"
+    for words in ("x", "--global"):
+        decision = confined(f"git config {name} {words}")
+        assert decision.reason == "policy accept-edits requires approval for changes of git's settings", words

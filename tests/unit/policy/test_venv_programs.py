@@ -130,6 +130,17 @@ def test_one_that_the_line_itself_writes_is_asked_about_in_a_sandbox_too(line: s
     assert decide(line, "accept-edits", True).verdict != "allow"
 
 
+def test_an_environment_behind_a_link_is_judged_as_the_place_it_leads_to() -> None:
+    def through_link(target: str) -> Decision:
+        links = {"link/.venv/bin": f"{target}/.venv/bin", "link/.venv/bin/python": "/usr/bin/python3"}
+        facts = PolicyFacts(WORKSPACE, "accept-edits", resolved=links, sandboxed=True)
+        return RulePolicy().decide("run_command", (RunEffect(script="link/.venv/bin/python x.py"),), facts)
+
+    assert through_link(f"{WORKSPACE}/backend").verdict == "allow"
+    outside = through_link("/home/ada/other")
+    assert (outside.verdict, outside.reason) == ("ask", "link/.venv/bin is outside this workspace")
+
+
 BACK = "examples/tutorial/../../.venv/bin/python"
 LINES_BACK = (
     "cd examples/tutorial && ../../.venv/bin/python -m pytest -q",

@@ -52,6 +52,11 @@ class Entry:
     family: tuple[str, ...] = ()
     table: Table = field(default_factory=dict)
 
+    @property
+    def takes_no_words(self) -> bool:
+        """True if the entry describes only a call without further words, not even options."""
+        return self.program.option_style == "none" and not self.program.operands
+
 
 def make_entry(name: str, place: str, table: Table, base: Entry | None) -> Entry:
     """Build a program's entry from its TOML table. Raise `TableFault` if the table is not valid.

@@ -41,6 +41,10 @@ _EXCLUDING: Final = re.compile(r"--(?:exclude|ignore)(?:-dir)?")
 _CHANGING: Final = frozenset({Effect.RUNS, Effect.WRITES, Effect.DELETES})
 _READS: Final[tuple[RuleKind, ...]] = ("read",)
 _CHANGES: Final[tuple[RuleKind, ...]] = ("edit", "remove")
+_PLAIN_SETTINGS: Final = frozenset(
+    {"core.autocrlf", "init.defaultbranch", "pull.rebase", "user.email", "user.name"}
+)
+"""Settings of git, in lower case, whose value never makes git run a program."""
 _DISK: Final = re.compile(r"/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|md|dm-|mapper/|disk/|loop|sr)")
 _OUTPUT_OPTION: Final = re.compile(
     r"-[odtPCBwDO]|of|(?=[\w-]+\Z)[\w-]*?(?:out|dir|dest|target|prefix|report|xml|save|cache|path|root|log|dump).*",
@@ -320,7 +324,7 @@ class MentionedFileJudge:
         named = [text for text in texts[texts.index("config") + 1 :] if not text.startswith("-")]
         if named[:1] in (["get"], ["list"], ["set"], ["unset"]):
             named = named[1:]
-        if len(named) > 1:
+        if len(named) > 1 and named[0].lower() not in _PLAIN_SETTINGS:
             yield self._ask("guarded", f"it sets git's {named[0]}, which can make git run a program")
 
 

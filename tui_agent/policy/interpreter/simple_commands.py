@@ -108,7 +108,11 @@ class CommandReader:
         plain = takewhile(
             lambda value: not value.many and _PLAIN.fullmatch(value.known or ""), front.operands[:2]
         )
-        sub = draft.catalog.subcommand(entry, [value.text for value in plain])
+        names = [value.text for value in plain]
+        sub = draft.catalog.subcommand(entry, names)
+        if sub is not None and sub.takes_no_words and len(front.operands) > sub.name.count(" "):
+            # `git config user.name` has an entry; with a value it is a call of `git config`.
+            sub = draft.catalog.subcommand(entry, names[:1])
         if sub is None and entry.program.operands:
             return self._read_known(draft, parse_call(entry, front.words), stdin)
         draft.name, draft.entry = entry.name, entry
@@ -209,6 +213,8 @@ def _look_up(draft: Draft, program: str) -> Entry | None:
             draft.files += [FileUse(path, "start") for path in back]
         else:
             draft.add_use(FileUse(program, "start"))
+            # The program itself is usually a link, so its folder shows where the environment is.
+            draft.add_use(FileUse(folder, "list"))
         draft.effects.add(Effect.RUNS)  # whoever wrote the environment decides what it runs
         return entry
     draft.add_use(FileUse(program, "read"))
