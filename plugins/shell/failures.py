@@ -24,12 +24,14 @@ class _Form:
     - `after`: matches a line that ends a failure without starting a new one
     - `heading`: matches the line before the failures
     - `mark`: matches a line that every failure contains
+    - `printed`: matches the lines before a failure. Its group is what the test printed, which becomes the failure's end.
     """
 
     first: str
     after: str = _NEVER
     heading: str = ""
     mark: str = ""
+    printed: str = _NEVER
 
 
 _FORMS: dict[str, tuple[_Form, ...]] = {
@@ -44,7 +46,8 @@ _FORMS: dict[str, tuple[_Form, ...]] = {
         _Form(r"  ● (?!Console$)", r"Test Suites: |Tests: |Summary of all failing tests|(?:PASS|FAIL) "),
         _Form(r" FAIL  ", r"⎯| *Test Files "),
         _Form(r"test at ", heading=r"✖ failing tests:$"),
-        _Form(r"\s*not ok \d", r"\s*(?:# |ok \d|1\.\.)"),
+        # Only what a file printed tells why it could not be loaded.
+        _Form(r"\s*not ok \d", r"\s*(?:# |ok \d|1\.\.)", printed=r"# (?:Subtest: .*|(.*))"),
         _Form(r"  \d+\) ", heading=r"\s+\d+ failing$"),
     ),
 }
@@ -66,22 +69,27 @@ def find_failures(framework: str, output: str) -> list[str]:
 
 def _blocks(lines: list[str], form: _Form) -> Iterator[list[str]]:
     first, after, heading = map(re.compile, (form.first, form.after, form.heading))
-    mark = re.compile(form.mark)
+    mark, printed = re.compile(form.mark), re.compile(form.printed)
     is_behind_heading = not form.heading
     block: list[str] | None = None
+    waiting, output = list[str](), list[str]()
     for line in [*lines, None]:
         is_first = line is not None and is_behind_heading and first.match(line) is not None
         if block is not None and (line is None or is_first or after.match(line)):
             if any(map(mark.match, block)):
-                yield _without_rules(block)
+                yield _without_rules([*block, *output])
             block = None
         if line is None:
             return
         is_behind_heading = is_behind_heading or heading.match(line) is not None
         if is_first:
-            block = [line]
+            block, output, waiting = [line], waiting, []
         elif block is not None:
             block.append(line)
+        elif match := printed.match(line):
+            waiting += filter(None, match.groups())
+        else:  # the result of another test
+            waiting = []
 
 
 def _without_rules(lines: list[str]) -> list[str]:

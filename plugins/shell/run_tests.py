@@ -185,7 +185,7 @@ async def _resolve_command(args: RunTestsArgs, env: api.Environment) -> TestComm
     if not framework and syntax and detect_framework(tuple(program.partition(syntax)[0].split())):
         raise api.ToolError(
             f"run_tests runs only test programs without shell syntax, and this command has `{syntax}`.",
-            hint="Give the files as `path`." if syntax in "*?[{" else "Use run_command.",
+            hint="Give the files or the test as `path`." if syntax in "*?[{" else "Use run_command.",
         )
     if not framework:
         raise api.ToolError(
@@ -200,7 +200,7 @@ async def _resolve_command(args: RunTestsArgs, env: api.Environment) -> TestComm
 async def _add_paths(env: api.Environment, command: TestCommand, path: str) -> TestCommand:
     """Return the command for the tests in `path`, a path with or without wildcards. If it is empty, for all tests."""
     below = f"{command.cwd}/" if command.cwd else ""
-    for name in await expand_path(env, below + path.removeprefix(below)) if path else ():
+    for name in await expand_path(env, path, command.cwd) if path else ():
         command = await add_path(env, command, name.removeprefix(below))
     return command
 

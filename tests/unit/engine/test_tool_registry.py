@@ -228,6 +228,7 @@ def test_null_for_an_optional_field_means_left_out() -> None:
         ({"path": "a", "start": "soon"}, ["start", "integer", "'soon'"]),
         ({"path": "a", "items": "[{"}, ["items", "list"]),
         ({"path": "a", "items": [{"text": "x", "status": "later"}]}, ["items[0].status", "pending"]),
+        ({"path": "a", "items": ["x"]}, ["items[0]: Input should be an object; got 'x'."]),
         ({"path": "a", "pth": "b"}, ["'pth'", "did you mean 'path'"]),
     ],
 )

@@ -34,14 +34,26 @@ def write_files(bench, *paths, content=PYTEST_FILE):
             "",
             "python -m pytest -q tests/deep/test_c.py tests/test_a.py tests/test_b.py",
         ),
+        ("tests/test_a.py tests/test_b.py", "", "python -m pytest -q tests/test_a.py tests/test_b.py"),
+        (
+            "tests/test_a.py::test_a tests/c*",
+            "",
+            "python -m pytest -q tests/test_a.py::test_a tests/c_test.py",
+        ),
+        ("tests/test_a.py::test_a[x y]", "", "python -m pytest -q 'tests/test_a.py::test_a[x y]'"),
+        ("tests/my tests", "", "python -m pytest -q 'tests/my tests'"),
         ("tests/de*", "", "python -m pytest -q tests/deep"),
         ("tests/test_*.py", "pytest -x", "pytest -x tests/test_a.py tests/test_b.py"),
         ("test_*.py", "cd tests && pytest -x", "pytest -x test_a.py test_b.py"),
+        ("my tests", "cd tests && pytest -x", "pytest -x 'my tests'"),
+        ("tests/test_b.py test_a.py", "cd tests && pytest -x", "pytest -x test_b.py test_a.py"),
         ("tests/test_a.py::test_a[x*y]", "pytest", "pytest 'tests/test_a.py::test_a[x*y]'"),
     ],
 )
 async def test_a_path_with_wildcards_means_the_files_that_a_shell_would_name(bench, path, command, words):
     write_files(bench, "tests/test_a.py", "tests/test_b.py", "tests/c_test.py", "tests/deep/test_c.py")
+    (bench.folder / "tests" / "my tests").mkdir()
+    write_files(bench, "tests/my tests/x_test.py")
     preview = await bench.preview("run_tests", path=path, command=command)
     assert preview.blocks[0].text == words
 

@@ -430,8 +430,8 @@ async def test_the_folder_and_the_paths_of_a_test_run_are_recorded_without_the_w
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        ("npx mocha test/obj-*.mjs --require a.mjs", "`*`. Give the files as `path`."),
-        ("cd web && npx mocha test/?.mjs", "`?`. Give the files as `path`."),
+        ("npx mocha test/obj-*.mjs --require a.mjs", "`*`. Give the files or the test as `path`."),
+        ("cd web && npx mocha test/?.mjs", "`?`. Give the files or the test as `path`."),
         ("pytest; ls", "`;`. Use run_command."),
     ],
 )

@@ -232,6 +232,23 @@ not ok 2 - bad
 # pass 1
 # fail 1
 """
+TAP_OF_A_FILE = """\
+TAP version 13
+# Fine here
+# Subtest: a.test.js
+ok 1 - a.test.js
+# node:internal/modules/cjs/loader:1210
+#   throw err;
+# Error: Cannot find module 'nope'
+# Subtest: b.test.js
+not ok 2 - b.test.js
+  ---
+  error: 'test failed'
+  ...
+1..2
+# pass 1
+# fail 1
+"""
 MOCHA = """\
   sums
     1) adds
@@ -298,6 +315,14 @@ AssertionError: expected 1 to be 2
         ),
         ("npm", NODE, ["test at a.test.js:1:60\n✖ bad (0.4ms)\n  Error: no\n      at a.test.js:1:70"]),
         ("npm", TAP, ["not ok 2 - bad\n  ---\n  error: 'no'\n  ..."]),
+        (
+            "npm",
+            TAP_OF_A_FILE,
+            [
+                "not ok 2 - b.test.js\n  ---\n  error: 'test failed'\n  ...\n"
+                "node:internal/modules/cjs/loader:1210\n  throw err;\nError: Cannot find module 'nope'"
+            ],
+        ),
         (
             "npm",
             MOCHA,

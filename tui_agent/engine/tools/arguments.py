@@ -126,7 +126,8 @@ def _faults_message(name: str, error: ValidationError, fields: JsonMap) -> str:
             lines.append(f"{path} is unknown; leave it out.")
         else:
             value = shorten_value(fault["input"])
-            lines.append(f"{path}: {fault['msg'].removeprefix('Value error, ')}; got {value}.")
+            message = "Input should be an object" if fault["type"] == "model_type" else fault["msg"]
+            lines.append(f"{path}: {message.removeprefix('Value error, ')}; got {value}.")
     if len(faults) > MAX_FAULTS:
         lines.append(f"{len(faults) - MAX_FAULTS} more.")
     return f"{name}: the arguments are not valid. " + " ".join(lines)
