@@ -64,7 +64,7 @@ class Decision:
       read the secrets in its arguments.
     - `unnamed_secrets`: secret files that the commands would read without naming them, as in `grep -r x .`.
     - `repository_read_only`: True if the sandbox must make the git repository read-only for this call.
-    - `repository_conflict`: reason why the command would fail with a read-only git repository; otherwise empty.
+    - `repository_conflict`: why the command would fail with a read-only git repository, and what to do; otherwise empty.
     - `private_temp_paths`: paths such as `/tmp/x`. The sandbox must map them to its own temporary folder when the
       call runs.
     - `nobody_to_ask`: True if the call is denied only because there is no user to ask.

@@ -5,6 +5,8 @@ import pytest
 from tests.unit.policy.judging import confined, decide
 
 RISK = "A setting can make git run a program."
+RISK_OUTSIDE = f"{RISK} The command runs outside the sandbox."
+"""In the sandbox, the change would fail, and the user would have to approve the command a second time."""
 
 
 @pytest.mark.parametrize(
@@ -23,13 +25,40 @@ def test_a_change_of_a_setting_is_named_and_prints_no_secrets(script: str) -> No
     assert (decision.verdict, decision.risk) == ("ask", RISK)
     assert decision.reason == "it sets git's core.pager, which can make git run a program"
     decision = confined(script)
-    assert (decision.verdict, decision.risk) == ("ask", RISK)
+    assert (decision.verdict, decision.risk) == ("ask", RISK_OUTSIDE)
     assert decision.reason == "policy accept-edits requires approval for changes of git's settings"
 
 
 @pytest.mark.parametrize("script", ["git config unset a.b", "git config --unset a.b"])
 def test_a_removed_setting_prints_no_secrets(script: str) -> None:
-    assert (confined(script).verdict, confined(script).risk) == ("ask", RISK)
+    assert (confined(script).verdict, confined(script).risk) == ("ask", RISK_OUTSIDE)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "git config core.pager less && node x.js",
+        "git config core.pager $X",
+        "git config -e",
+        "git config a.b",
+        "git config core.pager less && git commit -m x",
+        "git config core.pager less && make",
+    ],
+)
+def test_no_other_program_leaves_the_sandbox_for_a_change_of_a_setting(script: str) -> None:
+    assert confined(script).verdict == "ask"
+    assert "outside the sandbox" not in confined(script).risk
+
+
+def test_an_author_for_one_commit_needs_no_approval_in_the_sandbox() -> None:
+    decision = confined("git -c user.name=a -c user.email=b@c.d -c commit.gpgsign=false commit -m x")
+    assert (decision.verdict, decision.repository_conflict) == ("allow", "")
+
+
+def test_a_commit_with_an_option_that_may_run_a_program_is_told_to_leave_it_out() -> None:
+    assert confined("git -c core.editor=x commit -m x").repository_conflict == (
+        "git commit cannot change the repository with options that may run other programs. Leave them out."
+    )
 
 
 @pytest.mark.parametrize(

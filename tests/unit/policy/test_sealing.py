@@ -44,7 +44,10 @@ def test_a_line_that_changes_the_repository_and_runs_code_conflicts(
     command: str, git: str, other: str
 ) -> None:
     conflict = decide(command).repository_conflict
-    assert conflict == f"{git} cannot change the repository in a line that also runs {other}."
+    assert (
+        conflict
+        == f"{git} cannot change the repository in a line that also runs {other}. Run git in a separate call."
+    )
     assert decide(command, "bypass").repository_conflict == ""
     assert decide(command, "accept-edits", f"allow exact {command}").repository_conflict == ""
 

@@ -95,10 +95,7 @@ class Gate:
             judged = self._facts.resolve_paths(case)
             decision = merge_decisions(self._judge(case, judged), hook_verdict)
             if decision.verdict == "allow" and decision.repository_conflict:
-                raise ToolError(
-                    f"Not run: in the sandbox, {decision.repository_conflict}",
-                    hint="Run git in a separate call.",
-                )
+                raise ToolError(f"Not run: in the sandbox, {decision.repository_conflict}")
             # An earlier run asked the user about this call, so a rule added later cannot answer for the user.
             if asked_before and decision.verdict == "allow":
                 choices = only_once(ALLOWED)

@@ -116,16 +116,18 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
 
 
 def must_leave_sandbox(lines: Lines, facts: PolicyFacts) -> bool:
-    """Return True if fully understood commands delete or move a file outside the workspace.
+    """Return True if fully understood commands change git's settings, or delete or move a file outside the workspace.
 
-    Such commands must run outside the sandbox, which cannot make a single file in a protected folder removable.
+    Such commands must run outside the sandbox: git's settings are always read-only in it, and it cannot make a single
+    file in a protected folder removable.
     """
     # Code, also that of git's hooks, must not run outside the sandbox just because the same line deletes a file there.
     if not facts.sandboxed or any(
-        line.refusal or any(command.doubts or Effect.RUNS in command.effects for command in line.commands)
-        for line in lines.values()
+        line.refusal or any(map(_may_run_code, line.commands)) for line in lines.values()
     ):
         return False
+    if any(_changes_git_settings(command) for line in lines.values() for command in line.commands):
+        return True
     removed = (
         place(path, facts)
         for effect, line in lines.items()
@@ -141,20 +143,34 @@ def must_leave_sandbox(lines: Lines, facts: PolicyFacts) -> bool:
     )
 
 
+def _may_run_code(command: CommandReport) -> bool:
+    # A change of a setting runs nothing itself, although the setting can make git run a program later.
+    return bool(command.doubts) or (Effect.RUNS in command.effects and not _changes_git_settings(command))
+
+
+def _changes_git_settings(command: CommandReport) -> bool:
+    """Return True if a command only changes git's settings. It must not open them in an editor, or show them."""
+    others = {Effect.NEEDS_TERMINAL, Effect.PRINTS_SECRETS}
+    return Effect.CHANGES_GIT_SETTINGS in command.effects and not others & set(command.effects)
+
+
 def find_repository_conflict(line: LineReport) -> str:
-    """Return a sentence about a command line that changes the git repository and also runs other code.
+    """Return why a command line that changes the git repository and may run other code would fail, and what to do.
 
     For any other line, return an empty string.
     """
     # While other code runs, the sandbox locks the repository, so the change fails.
     commands = () if line.refusal else line.commands
     writer = next((command for command in commands if _changes_repository(command)), None)
-    runner = next(
-        (command for command in commands if may_run_other_code(command) and not command.runs_next), None
-    )
-    if writer is None or runner is None:
+    runners = [command for command in commands if may_run_other_code(command) and not command.runs_next]
+    if writer is None or not runners:
         return ""
-    return f"{writer.name} cannot change the repository in a line that also runs {runner.name}."
+    runner = next((command for command in runners if command is not writer), None)
+    if runner is not None:
+        why = f"in a line that also runs {runner.name}. Run git in a separate call."
+    else:
+        why = "with options that may run other programs. Leave them out."
+    return f"{writer.name} cannot change the repository {why}"
 
 
 def _changes_repository(command: CommandReport) -> bool:
