@@ -8,7 +8,16 @@ import shlex
 import time
 from dataclasses import replace
 
-from tui_agent.plugin_api import EnvironmentFault, ExecResult, ExecSpec, TestFinished, ToolContext, ToolError
+from tui_agent.plugin_api import (
+    Environment,
+    EnvironmentFault,
+    ExecResult,
+    ExecSpec,
+    TestFinished,
+    ToolContext,
+    ToolError,
+    suggest_paths,
+)
 
 from .command_output import DecodedOutput, decode_output
 from .frameworks import TestCommand
@@ -31,7 +40,7 @@ async def run_program(spec: ExecSpec, ctx: ToolContext) -> tuple[ExecResult, Dec
     limited = replace(_limit_time(spec, ctx), max_output=MAX_KEPT_BYTES, tail_bytes=KEPT_TAIL_BYTES)
     result = await ctx.env.exec(limited, lambda data: ctx.progress(decoder.decode(data)))
     if result.outcome == "not_found":
-        raise ToolError(result.message or "Program not found.")
+        raise ToolError(result.message or "Program not found.", hint=await _suggest_folder(spec.cwd, ctx.env))
     if result.outcome == "failed":
         raise EnvironmentFault(
             result.blocked or result.message or "The program could not be started.",
@@ -44,6 +53,15 @@ async def run_program(spec: ExecSpec, ctx: ToolContext) -> tuple[ExecResult, Dec
         return decode_output(output.pop(), result.dropped_bytes, ctx.blobs.put_text, result.cut_offset)
 
     return result, await asyncio.to_thread(decode)
+
+
+async def _suggest_folder(cwd: str, env: Environment) -> str:
+    """Return a hint with existing folders if the folder `cwd` is missing; otherwise an empty string."""
+    try:
+        is_missing = cwd != "" and await env.stat(cwd) is None
+    except EnvironmentFault:  # outside the workspace
+        return ""
+    return await suggest_paths(cwd, env, "folder") if is_missing else ""
 
 
 def _limit_time(spec: ExecSpec, ctx: ToolContext) -> ExecSpec:

@@ -140,8 +140,11 @@ async def test_a_folder_of_the_workspace_may_be_named(bench):
     assert text(await bench.run("run_command", command="ls", cwd="sub")) == "[exit 0]\nx"
     with pytest.raises(EnvironmentFault, match="outside"):
         await bench.run("run_command", command="ls", cwd="..")
-    with pytest.raises(ToolError, match="does not exist"):
+    with pytest.raises(ToolError, match=r"missing does not exist\.$"):
         await bench.run("run_command", command="ls", cwd="missing")
+    bench.write("packages/web/x", "")
+    with pytest.raises(ToolError, match=r"web does not exist\. Did you mean packages/web\?"):
+        await bench.run("run_command", command="ls", cwd="web")
 
 
 async def test_a_program_that_is_not_there_is_told(bench):
