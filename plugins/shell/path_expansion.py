@@ -26,9 +26,9 @@ async def expand_path(env: api.Environment, path: str, folder: str = "") -> tupl
     Raise `ToolError` if nothing or too much matches, and `EnvironmentFault` if a path is outside the workspace.
     """
     below = f"{folder}/" if folder else ""
-    whole, *parts = (below + name.removeprefix(below) for name in (path, *path.split()))
+    single_path, *parts = (below + name.removeprefix(below) for name in (path, *path.split()))
     matched: list[str] = []
-    for name in parts if await _are_separate(env, whole, parts) else [whole]:
+    for name in parts if await _are_separate(env, single_path, parts) else [single_path]:
         matched += await _expand_single(env, name)
     if len(matched) > MAX_PATHS:
         raise api.ToolError(
@@ -37,9 +37,9 @@ async def expand_path(env: api.Environment, path: str, folder: str = "") -> tupl
     return tuple(matched)
 
 
-async def _are_separate(env: api.Environment, whole: str, parts: Sequence[str]) -> bool:
+async def _are_separate(env: api.Environment, single_path: str, parts: Sequence[str]) -> bool:
     """Return True if blanks separate paths, and are not part of the name of a file or test."""
-    if len(parts) < 2 or await env.stat(whole) is not None:
+    if len(parts) < 2 or await env.stat(single_path) is not None:
         return False
     for part in parts:
         if not _WILDCARD.search(part) and await env.stat(part.partition("::")[0]) is None:
