@@ -154,7 +154,7 @@ async def test_more_that_changes_things_than_fits_must_be_read_to_its_end() -> N
         assert "rm -rf victim0" in driven.text() and modal.is_gated
         for _ in range(20):
             await driven.press("space")
-        await driven.until(lambda: "Enter answer   D less" in driven.rows()[-1])
+        await driven.until(lambda: driven.rows()[-1].strip() == "D less   P policies   Esc back")
         assert not modal.is_gated and "victim39" in driven.text()
         await driven.press("y")
         assert len(driven.session.submitted) == 1
@@ -181,8 +181,14 @@ async def test_a_rule_that_cannot_stand_is_said_and_can_be_mended() -> None:
         asked = request().model_copy(update={"rule_error": wrong, "rejected_rule": "allow edit new.pyl demo"})
         modal = await ask(driven, asked)
         assert modal.typing and wrong in " ".join(driven.text().replace("▌", " ").split())
-        assert "saved as typed" in driven.text() and "Enter allow   Esc back" in driven.text()
-        assert "Enter allow   Esc back" in driven.rows()[-1] and "send reason" not in driven.text()
+        assert (
+            "saved as typed" in driven.text()
+            and "Enter allow   Tab every project   Esc back" in driven.text()
+        )
+        assert (
+            "Enter allow   Tab every project   Esc back" in driven.rows()[-1]
+            and "send reason" not in driven.text()
+        )
         await driven.press("ctrl+u")
         await driven.type("allow edit src/entry.py")
         await driven.press("enter")

@@ -10,6 +10,7 @@ from tests.tui.app.test_approvals import ask, request
 from tests.tui.app.test_question_sheet import ask_question
 from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.display import DiffBlock
+from tui_agent.protocol.events.policy import PermissionChoice
 from tui_agent.protocol.events.turn import QuestionAsked
 from tui_agent.tui.keys_and_commands import ACTIONS, BY_NAME, KeyHint
 from tui_agent.tui.modals.confirm import open_link
@@ -57,6 +58,11 @@ async def open_screen(driven: Driven, name: str) -> None:
 def footer(driven: Driven) -> Footer:
     """The footer that is visible."""
     return next(foot for screen in reversed(driven.app.screen_stack) for foot in screen.query(Footer))
+
+
+def footer_hints(driven: Driven) -> list[str]:
+    """The keys in the visible footer, each with its word."""
+    return [f"{hint.key} {hint.word}" for hint in footer(driven).hints]
 
 
 def visible_state(driven: Driven) -> tuple[object, ...]:
@@ -151,6 +157,14 @@ async def test_esc_in_the_view_of_a_whole_change_is_back_and_not_no() -> None:
         await driven.until(lambda: driven.rows()[-1].endswith("Esc back"))
 
 
+def test_the_key_that_leaves_is_the_last_one_in_each_footer() -> None:
+    for scope in {action.scope for action in ACTIONS} - {"app"}:
+        named = [action for action in ACTIONS if action.scope == scope and action.footer and action.rank]
+        named.sort(key=lambda action: action.rank)
+        leaving = ["escape" in action.keys for action in named]
+        assert leaving == sorted(leaving), scope
+
+
 def test_one_word_of_the_footer_has_one_meaning() -> None:
     of_esc = {action.footer for action in ACTIONS if "escape" in action.keys and action.footer}
     assert of_esc == {"back", "cancel", "close", "close search", "later", "no", "stop"}
@@ -168,7 +182,7 @@ def test_one_word_of_the_footer_has_one_meaning() -> None:
         ("/policy", "Enter use it   Up/Down choose   Shift+Tab next policy   Esc close"),
         # no file to pin or hide
         ("/map", "+ - budget  I auto map on/off  / new question  R refresh  Esc back   F1 help"),
-        ("/sessions", "Enter new session  Up/Down choose  Tab this folder only  Esc back    F1 help"),
+        ("/sessions", "Enter new session   Tab this folder only   Esc back                  F1 help"),
     ],
 )
 async def test_a_footer_names_only_keys_that_do_something_and_the_way_out_last(
@@ -178,3 +192,20 @@ async def test_a_footer_names_only_keys_that_do_something_and_the_way_out_last(
         driven.app.prompt.editor.put_text(command)
         await driven.press("enter")
         await driven.until(lambda: driven.rows()[-1].strip() == hints)
+
+
+async def test_enter_is_not_named_where_it_does_nothing() -> None:
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        await driven.type("/help recall an earlier")
+        await driven.press("enter")
+        await driven.until(lambda: "1 of" in driven.text())
+        assert footer_hints(driven) == ["Esc clear"]
+        await driven.press("enter")
+        assert "recall an earlier" in driven.text()
+        await driven.press("escape", "escape")
+        choices = (PermissionChoice(reach="always", rule="", offered=False, explanation="not available"),)
+        await ask(driven, request(choices=choices))
+        await driven.press("up", "up")
+        assert "› A" in driven.text() and not any("Enter" in word for word in footer_hints(driven))
+        await driven.press("down")
+        assert "Enter answer" in footer_hints(driven)

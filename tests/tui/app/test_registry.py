@@ -193,14 +193,15 @@ async def test_help_and_palette_find_by_other_words() -> None:
             await driven.pilot.pause()
 
 
-async def test_help_runs_the_chosen_command_and_a_key_of_the_prompt_only_closes_it() -> None:
+async def test_help_runs_the_chosen_command_and_a_key_of_the_prompt_is_only_to_be_read() -> None:
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         await driven.press("f1")
         await driven.type("task list")
         await driven.press("enter")
         assert "Reproduce the negative hours" in driven.text() and len(driven.app.screen_stack) == 2
         await driven.press("escape", "f1", "enter")
-        assert len(driven.app.screen_stack) == 1 and driven.session.submitted == []
+        assert "send the message" in driven.text() and "Enter use it" not in driven.rows()[-1]
+        assert len(driven.app.screen_stack) == 2 and driven.session.submitted == []
 
 
 async def test_the_selected_row_of_help_shows_all_of_its_text() -> None:

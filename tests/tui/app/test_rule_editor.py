@@ -12,7 +12,7 @@ async def test_a_rule_is_kept_by_a_key_that_a_small_screen_names_too() -> None:
     async with open_app(golden("night_shift"), size=(60, 20)) as driven:
         await ask(driven, request())
         await driven.press("e")
-        await driven.until(lambda: "Enter allow   Esc back   Tab every project" in driven.rows()[-1])
+        await driven.until(lambda: "Enter allow   Tab every project   Esc back" in driven.rows()[-1])
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])

@@ -228,9 +228,13 @@ async def test_below_a_hundred_columns_enter_shows_more_first() -> None:
         assert "Last answer" not in driven.text() and "Enter details" in driven.text()
         await driven.press("enter")
         await shown(driven)
-        assert "Last answer" in driven.text()
+        assert "Last answer" in driven.text() and "Up/Down scroll" in driven.rows()[-1]
         await driven.press("escape")
         assert "Last answer" not in driven.text() and isinstance(over(driven), SessionsScreen)
+        assert "Up/Down choose" in driven.rows()[-1]
+        await typed(driven, "zzzz")
+        assert 'Nothing matches "zzzz"' in driven.text()
+        assert "Enter" not in driven.rows()[-1] and "Up/Down" not in driven.rows()[-1]
 
 
 async def test_a_session_of_a_newer_version_is_not_opened() -> None:

@@ -43,14 +43,18 @@ def open_palette(context: AppContext, argument: str) -> None:
 def _list_actions(context: AppContext, title: str, actions: Sequence[Action], query: str = "") -> None:
     def choose(number: str) -> None:
         action = actions[int(number)]
-        # A command that needs an argument is only written into the prompt.
-        if action.slash and action.args and not action.args.startswith("["):
+        if _needs_argument(action):
             context.editor.put_text(f"{action.slash} ")
-        elif action.scope == "app":
+        else:
             context.app.do(action.name)
 
     items = [_action_item(number, action) for number, action in enumerate(actions)]
     open_picker(context, title, items, choose).field.insert(query)
+
+
+def _needs_argument(action: Action) -> bool:
+    """Return True for a command with an argument to type; choosing it only writes it into the prompt."""
+    return bool(action.slash and action.args) and not action.args.startswith("[")
 
 
 def _action_item(number: int, action: Action) -> Item:
@@ -66,6 +70,8 @@ def _action_item(number: int, action: Action) -> Item:
         right=action.label if action.slash else "",
         group=action.group,
         more="; ".join(filter(None, more)),
+        # The keys of the prompt, the transcript and other screens work only there.
+        only_informs=action.scope != "app" and not _needs_argument(action),
         found_by=f"{action.name.replace('_', ' ')} {action.footer} {' '.join(action.aliases)} {action.synonyms}",
     )
 

@@ -158,7 +158,7 @@ def _show_note(context: AppContext, name: str) -> None:
 def _draw_notes(facts: Facts, files: Sequence[NoteFile] | None) -> None:
     facts.text("Notes of earlier sessions", bold=True)
     if files is None:
-        facts.text("looking …", "t3")
+        facts.text("loading …", "t3")
         return
     if not files:
         text = "No notes yet. The agent writes them with write_note and asks you first. You can add Markdown files too."

@@ -28,7 +28,7 @@ _NAME_CELLS: Final = 18
 def show_doctor(context: AppContext, argument: str) -> None:
     """Show the checks of this installation, failed ones first, then facts about the open session."""
     checks: list[tuple[str, str, str, str]] = []
-    answer = "looking …"
+    answer = "checking …"
 
     def draw(facts: Facts) -> None:
         if not checks:

@@ -42,7 +42,7 @@ def open_picker(
 
 def show_answer(context: AppContext, title: str, ask: Callable[[], Awaitable[str]]) -> None:
     """Open a sheet at once, and show the text from `ask` when it arrives."""
-    text = "looking …"
+    text = "loading …"
     viewer = show(context, title, lambda facts: facts.text(text))
 
     async def fill() -> None:

@@ -32,7 +32,7 @@ from tui_agent.units import format_cost, format_tokens
 
 def show_status(context: AppContext, argument: str) -> None:
     """Show the current model, policy, sandbox, folder, context, cost and settings."""
-    hidden_files = "looking …"
+    hidden_files = "checking …"
 
     def draw(facts: Facts) -> None:
         warn_newest_only(context, facts)

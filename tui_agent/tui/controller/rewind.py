@@ -331,8 +331,8 @@ class RewindActions:
 
             self._ask_about_uncertain(host.views.restore_plan if files else None, submit)
 
-        looking = Item("", "looking at the files …", offered=False, group="Files")
-        self._picker = Picker(title, [*_CHOICES, looking], has_filter=False)
+        checking = Item("", "checking the files …", offered=False, group="Files")
+        self._picker = Picker(title, [*_CHOICES, checking], has_filter=False)
         self._picker.total = ""
         self._to_seq, host.views.restore_plan = to_seq, None
         host.app.push_screen(self._picker, rewind_to_choice)

@@ -253,7 +253,7 @@ class ApprovalRows(ApprovalState):
             if self.chosen == "n":
                 return [hint("say_it"), hint("to_answers")]
             scope = "this project" if self.everywhere else ""
-            return [hint("keep_rule"), hint("from_rule"), hint("rule_scope", scope)]
+            return [hint("keep_rule"), hint("rule_scope", scope), hint("from_rule")]
         if self.shows_policy:
             return [hint("show_policy", "back"), hint("refuse", "back")]
         if self.is_gated and self.is_expanded:
@@ -261,7 +261,8 @@ class ApprovalRows(ApprovalState):
         wider = self.choice("a").wider_rule
         words = {"whole_file": less, "whole_command": less, "edit_rule": "all its tools" if wider else ""}
         keys = [hint(name, word) for name, word in words.items() if name not in self.disabled_actions]
-        return [hint("approval_give"), *keys, hint("show_policy"), leave]
+        gives = self.chosen is None or self.choice(self.chosen).offered
+        return [*([hint("approval_give")] if gives else []), *keys, hint("show_policy"), leave]
 
     def _answer_rows(self, width: int) -> list[Strip]:
         rows: list[Strip] = []

@@ -55,7 +55,7 @@ class DiffSheet(Viewer):
     scope = "diff"
 
     def __init__(self, context: AppContext, title: str, read_files: ReadFiles, *, empty: str) -> None:
-        super().__init__(title, self._draw_files, empty="reading …")
+        super().__init__(title, self._draw_files, empty="loading …")
         self.follows = frozenset({"files", "transcript"})
         self._session, self._read_files, self._if_none = context, read_files, empty
         self._view = self._counted = FilesChangedView()
@@ -251,7 +251,7 @@ class DiffSheet(Viewer):
         if diff is None or note:
             facts.line([_mark(facts, chosen), *head, (kind, facts.style("t3"))])
             facts.line(
-                [("  ", facts.style()), (as_sentence(note) if note else "reading …", facts.style("t3"))]
+                [("  ", facts.style()), (as_sentence(note) if note else "loading …", facts.style("t3"))]
             )
             yield Stop(file, -1, first_row)
             return

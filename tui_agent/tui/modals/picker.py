@@ -29,7 +29,8 @@ class Item:
 
     - `about`: a description, or the reason why the row cannot be chosen
     - `right`: a short text at the right end
-    - `offered`: False if the row cannot be chosen
+    - `offered`: False if the row cannot be chosen now; it is dimmed
+    - `only_informs`: True for a row that is only to be read; it cannot be chosen, but is not dimmed
     - `found_by`: hidden words for the filter
     - `more`: further description, shown only in the selected row
     """
@@ -46,6 +47,12 @@ class Item:
     found_by: str = ""
     is_path: bool = False
     """True if the label is a path. It is shortened in its middle."""
+    only_informs: bool = False
+
+    @property
+    def can_be_chosen(self) -> bool:
+        """True if Enter chooses the row."""
+        return self.offered and not self.only_informs
 
 
 def _pattern_of(words: Sequence[str]) -> re.Pattern[str]:
@@ -351,7 +358,7 @@ class Picker(ChoiceSheet[str | None]):
         words = {"list_close": "clear"} if self.field.text else {}
         least = {"list_open": 1, "list_choose": 2}
         item = self.chosen_item
-        unusable = {"list_open"} if item is not None and not item.offered else set[str]()
+        unusable = {"list_open"} if item is not None and not item.can_be_chosen else set[str]()
         names = [name for name in KEYS if self.count >= least.get(name, 0) and name not in unusable]
         return [self.key_map.hint(name, words.get(name, "")) for name in names]
 
@@ -401,5 +408,5 @@ class Picker(ChoiceSheet[str | None]):
     def use(self) -> None:
         """Close with the value of the selected item."""
         item = self.chosen_item
-        if item is not None and item.offered:
+        if item is not None and item.can_be_chosen:
             self.dismiss(item.value)

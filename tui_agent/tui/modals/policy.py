@@ -162,7 +162,7 @@ class PolicySheet(ChoiceSheet[None]):
     def _file_rule_rows(self, width: int, rows_above: int) -> list[Strip]:
         rows, number = list[Strip](), len(GRID) + len(self.context.state.granted_rules)
         if not self._file_rules:
-            nothing = "loading" if self._file_rules is None else "none; “Always” in an approval saves one"
+            nothing = "loading …" if self._file_rules is None else "none; “Always” in an approval saves one"
             rows += self.text_rows(width, "Saved rules", "t2", bold=True)
             rows += self.text_rows(width, nothing, "t3", indent=2) if not self._fault else []
         rows += self.text_rows(width, self._fault, "error", indent=2) if self._fault else []

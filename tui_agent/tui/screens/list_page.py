@@ -4,7 +4,7 @@ Invariant: header and footer stay in place, even when the details replace the li
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any, ClassVar, Generic
 
 from textual import events, on
@@ -15,7 +15,7 @@ from textual.strip import Strip
 from textual.worker import WorkType
 
 from tui_agent.tui.app_context import AppContext
-from tui_agent.tui.keys_and_commands import Action
+from tui_agent.tui.keys_and_commands import Action, KeyHint
 from tui_agent.tui.modals.viewer import Viewer, show_full_notice
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.notice import MAX_ROWS, Level, Notice
@@ -210,16 +210,22 @@ class PageFrame(FullScreen, Generic[ItemT]):
 
     def show_keys(self) -> None:
         """Show the page's available keys in the footer."""
-        hints = self.key_map.hints(self.scope)
-        if not self.listing.items:  # Actions on the selected item are not available.
-            on_items = {action.name for action in self.key_map.actions if action.method[:1] == ("on_chosen",)}
-            hints = [hint for hint in hints if hint.action not in {self.use_action, *on_items}]
+        self.footer.set_keys(self.usable_hints(self.key_map.hints(self.scope), {self.use_action}))
+
+    def usable_hints(self, hints: Sequence[KeyHint], use_actions: Set[str]) -> list[KeyHint]:
+        """Leave out the keys that do nothing in an empty list, and name what the others do in a narrow terminal.
+
+        `use_actions`: the actions that open the selected item.
+        """
+        actions = self.key_map.actions
+        moves = {action.name for action in actions if action.method == "move"}
+        if not self.listing.items:
+            on_items = {action.name for action in actions if action.method[:1] == ("on_chosen",)}
+            hints = [hint for hint in hints if hint.action not in {*use_actions, *moves, *on_items}]
+        words = dict.fromkeys(moves, "scroll") if self.detail_alone else {}
         if self.narrow and not self._detail_opened:
-            hints = [
-                hint._replace(word=self.narrow_footer_word) if hint.action == self.use_action else hint
-                for hint in hints
-            ]
-        self.footer.set_keys(hints)
+            words = dict.fromkeys(use_actions, self.narrow_footer_word)
+        return [hint._replace(word=words.get(hint.action, hint.word)) for hint in hints]
 
     @property
     def narrow(self) -> bool:

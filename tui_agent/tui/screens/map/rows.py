@@ -138,7 +138,7 @@ def draw_code(facts: Facts, line: MapLine, text: str | None, fault: str, *, max_
     """
     if text is None or fault:
         facts.section("Code")
-        facts.text(fault or "reading …", "t3")
+        facts.text(fault or "loading …", "t3")
         return
     preview = code_preview(line, text)
     if preview:

@@ -198,7 +198,7 @@ class MomentScreen(PlayheadScreen):
         self.field: Field | None = None
         """The field for the text of a search while the user types; otherwise None."""
         self._to_seq, self._speed = to_seq, speed
-        self._notice: tuple[str, Role] = ("reading …", "t2")
+        self._notice: tuple[str, Role] = ("loading …", "t2")
         self._faults = ReplayFaults(self.header, self.say)
         self._panes_opened = False
         """True if the side panes replace the chat, on a screen without room for both."""

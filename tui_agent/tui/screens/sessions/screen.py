@@ -45,12 +45,13 @@ class SessionsScreen(SessionsPage):
             )
             return
         words = {"sessions_place": "all", "sessions_folder": "all folders"} if self.here_only else {}
-        if self.narrow and not self.detail_alone:
-            words |= dict.fromkeys(("sessions_open", "sessions_use"), self.narrow_footer_word)
-        if self.is_listed and not self.rows:
-            words |= dict.fromkeys(("sessions_open", "sessions_use"), "new session")
+        use_actions = {"sessions_open", "sessions_use"}
+        if self.is_listed and not self.rows:  # Enter starts the first session.
+            words |= dict.fromkeys(use_actions, "new session")
+            use_actions = set()
         hints = self.key_map.hints("sessions_find" if self.top.typing else "sessions")
-        self.footer.set_keys([hint._replace(word=words.get(hint.action, hint.word)) for hint in hints])
+        hints = [hint._replace(word=words.get(hint.action, hint.word)) for hint in hints]
+        self.footer.set_keys(self.usable_hints(hints, use_actions))
 
     def show_head(self) -> None:
         super().show_head()

@@ -64,8 +64,9 @@ class SessionsPage(SearchPage[ListLine]):
         self._hits_for = ""
         """The search whose matches are in `hits`."""
         self.search_field = self.top.field
-        self._status = "Reading the sessions …"
+        self._status = "Loading the sessions …"
         """Text shown in the list while there are no sessions to show."""
+        self.listing.empty_text = self._status
         self._previews: dict[str, tuple[float, Preview]] = {}
         """Maps a session's id to (time, preview). The preview includes changes up to this time."""
         self._count = 0

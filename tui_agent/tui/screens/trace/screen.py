@@ -231,7 +231,7 @@ def open_events(context: AppContext, span: Span) -> None:
     def draw(facts: Facts) -> None:
         facts.rows += json_strips(lines, facts.looks, facts.width)
 
-    viewer = show(context, f"Events of {span.name}", draw, empty="reading …")
+    viewer = show(context, f"Events of {span.name}", draw, empty="loading …")
 
     async def read() -> None:
         records = await context.reader.events_between(span.first_seq, span.last_seq, MAX_EVENTS)

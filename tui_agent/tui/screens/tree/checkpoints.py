@@ -49,7 +49,7 @@ class CheckpointsScreen(Page[Checkpoint]):
         self.all: list[Checkpoint] = []
         self.filter: Filter = "all"
         self._diffs: dict[tuple[str | None, str | None], tuple[LineDiff | None, str]] = {}
-        self.listing.empty_text = "reading …"
+        self.listing.empty_text = "loading …"
         self.listing.key = lambda checkpoint: checkpoint.seq
 
     def on_mount(self) -> None:

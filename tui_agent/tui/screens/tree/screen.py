@@ -40,7 +40,7 @@ class TreeScreen(Page[Node]):
 
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
-        self.listing.empty_text = "reading …"
+        self.listing.empty_text = "loading …"
         self.listing.key = lambda node: node.key
 
     def on_mount(self) -> None:
