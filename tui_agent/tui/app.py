@@ -301,7 +301,8 @@ class AgentApp(SessionApp, inherit_bindings=False):
             hint = self.key_map.hint
             self.footer.set_keys([hint("send", "try again"), *commands, hint("palette")])
             return
-        hidden = set[str]()
+        has_session = controller is not None and controller.session is not None
+        hidden = set[str]() if has_session else {"next_policy", "trace"}
         if running and controller is not None and not controller.state.turn_running:
             # A summary or a shell command runs, not a turn: a message cannot steer it, only wait for it.
             hidden |= {"steer"}

@@ -244,6 +244,12 @@ async def test_the_app_lives_when_the_first_session_cannot_be_opened() -> None:
         assert "no session" in driven.text() and "opening the session" not in driven.text()
         assert driven.text().count("Another process holds it. Close it there first.") == 1
         assert driven.text().count("Another process holds it") == 1
+        await driven.until(lambda: "Ctrl+P palette" in driven.rows()[-1])
+        assert "policy" not in driven.rows()[-1] and "trace" not in driven.rows()[-1]
+        await driven.press("f3")
+        await driven.until(lambda: "Esc back" in driven.rows()[-1])
+        assert "Up/Down" not in driven.rows()[-1] and "J JSON" not in driven.rows()[-1]
+        await driven.press("escape")
         await driven.type("keep me")
         await driven.press("enter")
         assert driven.app.prompt.editor.text == "keep me"

@@ -115,6 +115,7 @@ class StartPage:
         )
         app.reshape()
         self.focus()
+        app.show_keys()  # While the session was being opened, the footer had fewer keys.
         return not was_shown
 
     def offer_watching(self) -> None:

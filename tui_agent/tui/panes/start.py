@@ -173,7 +173,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         advice = pen.part("Nothing has been sent anywhere.", "t2")
         if content.unopened:
             mark = pen.part(f"{symbols.failed} ", "error", bold=True)
-            advice = pen.part("No session is open. Your text is saved.", "t2")
+            advice = pen.part("No session is open. Messages stay in the prompt.", "t2")
         if not content.fault:
             return [pen.line(room, [mark, pen.part("No model is set up yet. "), advice])]
         pieces = wrap(clean_line(content.fault), max(20, room - 2)) or [""]

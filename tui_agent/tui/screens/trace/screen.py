@@ -43,8 +43,6 @@ class TraceScreen(Page[int]):
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
         self.listing = self.spans = SpanList()
-        self._can_stop: bool | None = None
-        """True if the footer shows the key to stop the selected subtask. None before the footer is drawn."""
 
     def on_mount(self) -> None:
         self.follow()
@@ -62,9 +60,7 @@ class TraceScreen(Page[int]):
     def show_keys(self) -> None:
         span = self.subject
         can_stop = span is not None and self._is_running(span)
-        if can_stop != self._can_stop:
-            self._can_stop = can_stop
-            self.footer.set_keys(self.key_map.hints("trace", running=can_stop))
+        self.footer.set_keys(self.usable_hints(self.key_map.hints("trace", running=can_stop), set()))
 
     def _is_running(self, span: Span) -> bool:
         """Return True if the span's subtask is running."""
