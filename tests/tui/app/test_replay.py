@@ -192,6 +192,10 @@ async def test_a_press_and_a_drag_on_the_line_move_the_head() -> None:
 
 async def test_a_text_is_found_in_events_forth_and_back() -> None:
     async with open_replay(NIGHT, to_seq=0) as shown:
+        await shown.press("slash")
+        assert "Enter find   Esc cancel" in shown.text() and "Space play" not in shown.text()
+        await shown.press("escape")
+        assert "Space play" in shown.text()
         await shown.press("slash", *"negative", "enter")
         await shown.app.workers.wait_for_complete()
         await shown.pilot.pause()

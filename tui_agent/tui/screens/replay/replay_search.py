@@ -20,6 +20,13 @@ class ReplaySearch(EventActions):
     _query = ""
     """The text of the last search."""
 
+    def show_keys(self) -> None:
+        if self.field is None:
+            super().show_keys()
+        else:
+            hint = self.key_map.hint
+            self.footer.set_keys([hint("field_use", "find"), hint("field_leave", "cancel")])
+
     def find(self) -> None:
         """Open the field for the text of a search."""
         if self.ready:
