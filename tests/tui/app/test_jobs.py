@@ -4,11 +4,11 @@ import pytest
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, end_grace_period, open_app
-from tests.tui.app.jobs_story import SERVER, story
+from tests.tui.app.jobs_story import CALL, SERVER, story
 from tests.tui.app.replaying import open_replay
 from tui_agent.protocol.base import JobId
 from tui_agent.protocol.commands import StopJob
-from tui_agent.protocol.events.job import JobFinished, JobProgress
+from tui_agent.protocol.events.job import JobFinished, JobProgress, JobStarted
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.tui.modals.confirm import LeaveQuestion
 from tui_agent.tui.screens.jobs import JobsScreen
@@ -46,6 +46,16 @@ async def test_every_job_stands_with_its_state_time_and_last_line() -> None:
             "2.4 MB",
         ):
             assert words in shown, words
+
+
+async def test_a_narrow_list_shows_the_commands_rather_than_the_size_of_their_output() -> None:
+    session = story()
+    session.feed(JobStarted(job_id=JobId("job-6"), command="sleep 600", call_id=CALL))
+    session.feed(JobFinished(job_id=JobId("job-6"), end="session"))
+    async with open_app(session=session, size=(60, 20)) as driven:
+        await opened(driven)
+        [row] = [row for row in driven.rows() if "job-6" in row]
+        assert "sleep 600" in row and "ended with the session" in row
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 12)])

@@ -21,7 +21,7 @@ from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Column, Pen, cells, right_columns, state_mark
 from tui_agent.units import format_bytes, format_elapsed
 
-COLUMNS = Column("state".ljust(18), 19, 56), Column("output", 9, 40), Column("time", 13)
+COLUMNS = Column("state".ljust(18), 19, 56), Column("output", 9, 64), Column("time", 13)
 MIN_CELLS_FOR_OUTPUT = 64
 """Minimum width of the list, in cells, to show the last line of each job's output."""
 MIN_ROWS_FOR_FACTS = 14
