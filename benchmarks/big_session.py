@@ -210,7 +210,7 @@ import asyncio, json, time, sys
 from pathlib import Path
 from tui_agent.folds.screen_folds import Views
 from tui_agent.session.remote_session import RemoteFollower
-from tui_agent.tui.controller.pump import Pump
+from tui_agent.tui.controller.event_pump import Pump
 
 class Closed:
     def __init__(self, folder): self.place, self.closed, self.kept_from = folder, True, 1 << 60

@@ -25,7 +25,7 @@ SUPERVISORS: dict[str, str] = {
     "tui_agent/mcp/server_runner.py": "whatever a server or the SDK raises is named as plugin.failed, and the session goes on",
     "tui_agent/tui/controller/screen_errors.py": "a part of the screen that breaks is told, and the others are shown",
     "tui_agent/tui/screens/replay/moment_screen.py": "a part of a replay that breaks is reported, and the others are shown",
-    "tui_agent/tui/controller/pump.py": "what fails in showing one frame is told, and the next one comes",
+    "tui_agent/tui/controller/event_pump.py": "what fails in showing one frame is told, and the next one comes",
 }
 """Files that may catch `Exception`, each with its reason."""
 

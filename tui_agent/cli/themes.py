@@ -6,7 +6,7 @@ import os
 from tui_agent.cli.console.output import say, say_json, say_json_lines, table, wants_colour
 from tui_agent.cli.console.shared_options import Parser, Verbs, load_context
 from tui_agent.errors import UsageError
-from tui_agent.tui.theme.first_look import find_plugin_themes, theme_folders
+from tui_agent.tui.theme.first_frame import find_plugin_themes, theme_folders
 from tui_agent.tui.theme.theme import ROLES, ThemeFile, contrast_pairs, discover
 
 EXAMPLES = """\

@@ -31,10 +31,10 @@ from tui_agent.tui.panes.side_strip import PaneStrip
 from tui_agent.tui.panes.sidebar import Sidebar
 from tui_agent.tui.panes.status_line import Status, StatusView
 from tui_agent.tui.prompt.prompt import Prompt
-from tui_agent.tui.shape import Shape, shape
+from tui_agent.tui.screen_layout import Shape, shape
 from tui_agent.tui.terminal.keyboard import BackgroundReported, KeyboardDriver
 from tui_agent.tui.terminal.terminal import Terminal, edit_text
-from tui_agent.tui.theme.first_look import FirstLook, find_plugin_themes, first_look, named_theme
+from tui_agent.tui.theme.first_frame import FirstLook, find_plugin_themes, first_look, named_theme
 from tui_agent.tui.theme.theme import DEFAULT_THEME, LIGHT_THEME, Palette, textual_theme
 from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.keymap import KeyMap, KeyScreen

@@ -11,7 +11,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.evals.runs.board import Board
 from tui_agent.evals.runs.run_folder import LOCK_FILE, RESULT_FILE, RunFolder
 from tui_agent.store.writer_lock import WriterLock
-from tui_agent.tui.screens.evals import NO_RUNS, BoardScreen
+from tui_agent.tui.screens.eval_board import NO_RUNS, BoardScreen
 from tui_agent.tui.screens.replay.live_log import FollowingScreen
 from tui_agent.units import format_duration
 

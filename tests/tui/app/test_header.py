@@ -14,8 +14,8 @@ from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.tui.panes.header import Header
-from tui_agent.tui.shape import shape
-from tui_agent.tui.theme.first_look import named_theme
+from tui_agent.tui.screen_layout import shape
+from tui_agent.tui.theme.first_frame import named_theme
 from tui_agent.tui.theme.glyphs import UNICODE
 from tui_agent.tui.theme.theme import Looks, Palette
 

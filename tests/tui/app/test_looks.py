@@ -12,7 +12,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.tui.controller.startup import watch_theme_files
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.terminal.keyboard import BackgroundReported
-from tui_agent.tui.theme.first_look import colour_mode, first_look, guess_theme, has_256_colours, may_blink
+from tui_agent.tui.theme.first_frame import colour_mode, first_look, guess_theme, has_256_colours, may_blink
 from tui_agent.tui.theme.theme import BUNDLED, Palette, Role, bundled_folder, load_theme
 from tui_agent.tui.widgets.lists import Lines
 

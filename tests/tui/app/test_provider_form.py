@@ -12,7 +12,7 @@ from tests.tui.app.test_start import empty_session
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.commands import SetModel, SubmitPrompt
-from tui_agent.tui.modals.provider import OWN_SERVER, Provider, ProviderForm
+from tui_agent.tui.modals.model_setup import OWN_SERVER, Provider, ProviderForm
 
 SIZES = [(120, 40), (80, 24)]
 READY = json.dumps({"profile": "x", "answer": "ready", "seconds": 0.8})

@@ -15,8 +15,8 @@ from tui_agent.protocol.commands import Rename
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.fork_form import ForkForm
 from tui_agent.tui.screens.replay.screen import ReplayScreen
-from tui_agent.tui.screens.sessions.rows import ListLine, arrange_rows, filter_rows, parse_sessions
 from tui_agent.tui.screens.sessions.screen import SessionsScreen
+from tui_agent.tui.screens.sessions.session_rows import ListLine, arrange_rows, filter_rows, parse_sessions
 
 BIG = 5_000
 

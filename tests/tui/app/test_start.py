@@ -21,7 +21,7 @@ from tui_agent.protocol.events.session import CommandRejected, SessionStarted, S
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.tui.app import AgentApp
-from tui_agent.tui.modals.provider import ADDRESS, MODEL, ProviderForm
+from tui_agent.tui.modals.model_setup import ADDRESS, MODEL, ProviderForm
 from tui_agent.tui.panes.model_discovery import Server, find_servers, first_choices
 from tui_agent.tui.widgets.sheet import Sheet
 

@@ -8,7 +8,7 @@ from tui_agent.protocol.commands import PlanRevert, Revert, Undo
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, PlannedFileChange
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.tui.controller.rewind import KeptFilesPicker
-from tui_agent.tui.modals.file_choice import FileChoice
+from tui_agent.tui.modals.undo_question import FileChoice
 
 REASON = "changed while `pytest -q` ran (14.0 s)"
 

@@ -23,7 +23,7 @@ from tui_agent.protocol.display import (
 )
 from tui_agent.tui.theme.glyphs import ASCII, UNICODE, Symbols
 from tui_agent.tui.theme.theme import Palette, bundled_folder, load_theme
-from tui_agent.tui.transcript.draw import DisplayState, draw, is_open, search_text
+from tui_agent.tui.transcript.entry_drawing import DisplayState, draw, is_open, search_text
 from tui_agent.tui.transcript.style import Look
 from tui_agent.tui.transcript.styled_rows import Row, width_of
 

@@ -15,7 +15,7 @@ from tui_agent.config.user_choices import (
     UserChoices,
     load_choices,
 )
-from tui_agent.tui.theme.first_look import first_look
+from tui_agent.tui.theme.first_frame import first_look
 
 CHOICES = UserChoices(theme="day", model="vendor/chosen", base_url="http://h/v1", sidebar=False)
 

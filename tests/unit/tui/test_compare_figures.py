@@ -5,6 +5,7 @@ import pytest
 from tests.stubs.rows import rows
 from tui_agent.folds.comparison.compared_branch import Beat, Side
 from tui_agent.folds.comparison.fold import LastSharedEvent
+from tui_agent.tui.screens.compare.compare_header import columns_for
 from tui_agent.tui.screens.compare.figures import (
     build_figures,
     describe_fork_point,
@@ -12,7 +13,6 @@ from tui_agent.tui.screens.compare.figures import (
     describe_tools,
     sums_at,
 )
-from tui_agent.tui.screens.compare.head import columns_for
 
 LEFT = Side("ses_a", "main", model="m", effort="high", policy="ask", duration_ms=2_000, cost_usd=0.5)
 

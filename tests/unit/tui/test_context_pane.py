@@ -3,9 +3,9 @@
 import pytest
 
 from tui_agent.folds.context.meter import ContextMeterView, MeterSection
-from tui_agent.tui.panes.meter import bar
+from tui_agent.tui.panes.context_bar import bar
 from tui_agent.tui.panes.sidebar import context_rows
-from tui_agent.tui.theme.first_look import named_theme
+from tui_agent.tui.theme.first_frame import named_theme
 from tui_agent.tui.theme.glyphs import ASCII, UNICODE, Symbols
 from tui_agent.tui.theme.theme import Looks, Palette
 

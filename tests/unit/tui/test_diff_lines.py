@@ -4,7 +4,7 @@ import pytest
 
 from tui_agent.folds.text.line_diff import diff_lines
 from tui_agent.tui.modals.diff_strips import diff_strips
-from tui_agent.tui.theme.first_look import named_theme
+from tui_agent.tui.theme.first_frame import named_theme
 from tui_agent.tui.theme.glyphs import UNICODE
 from tui_agent.tui.theme.theme import Looks, Palette
 from tui_agent.tui.transcript.diff import parse_diff

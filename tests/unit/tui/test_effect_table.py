@@ -3,7 +3,7 @@
 from tests.stubs.rows import rows
 from tui_agent.protocol.events.policy import CommandEffect
 from tui_agent.tui.modals.effect_table import NumberedCommand, command_table
-from tui_agent.tui.theme.first_look import named_theme
+from tui_agent.tui.theme.first_frame import named_theme
 from tui_agent.tui.theme.glyphs import UNICODE
 from tui_agent.tui.theme.theme import Looks, Palette
 from tui_agent.tui.widgets.rows import Pen

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from tui_agent.tui.screens.map.map_rows import code_preview
 from tui_agent.tui.screens.map.queries import MapFile, MapLine, MapSymbol
-from tui_agent.tui.screens.map.rows import code_preview
 from tui_agent.tui.screens.map.screen import read_text
 
 TEXT = "".join(f"line {number}\n" for number in range(1, 101))

@@ -6,7 +6,7 @@ from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.events.plugin import PluginLoaded
 from tui_agent.tui.panes.plugin_feed import PaneFeed, PaneState
 from tui_agent.tui.panes.plugin_sections import PluginSections
-from tui_agent.tui.theme.first_look import named_theme
+from tui_agent.tui.theme.first_frame import named_theme
 from tui_agent.tui.theme.glyphs import UNICODE
 from tui_agent.tui.theme.theme import Looks, Palette
 from tui_agent.tui.widgets.rows import Pen

@@ -13,7 +13,7 @@ from rich.color import Color, ColorSystem
 from tui_agent.config.paths import find_paths
 from tui_agent.errors import ConfigError
 from tui_agent.tui.theme import theme
-from tui_agent.tui.theme.first_look import theme_folders
+from tui_agent.tui.theme.first_frame import theme_folders
 from tui_agent.tui.theme.glyphs import ASCII, UNICODE, choose_symbols
 from tui_agent.tui.theme.theme import Palette
 

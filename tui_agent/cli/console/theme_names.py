@@ -18,7 +18,7 @@ def require_theme(options: SessionOptions) -> None:
     names = {path.stem for folder in folders if folder is not None for path in folder.glob("*.toml")}
     if options.theme in names:
         return
-    find_plugin_themes = import_module("tui_agent.tui.theme.first_look").find_plugin_themes
+    find_plugin_themes = import_module("tui_agent.tui.theme.first_frame").find_plugin_themes
     names |= {path.stem for _, path in find_plugin_themes(options, os.environ)}
     if options.theme not in names:
         raise UsageError(f"Unknown theme {options.theme!r}.", hint=f"Available: {', '.join(sorted(names))}.")

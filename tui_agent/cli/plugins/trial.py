@@ -184,7 +184,7 @@ def draw_rows(blocks: Sequence[DisplayBlock], width: int) -> list[str]:
     """Return the screen rows of `blocks`, as text."""
     # Imported here, because drawing loads modules that no other command needs.
     themes, symbols = (import_module(f"tui_agent.tui.theme.{name}") for name in ("theme", "glyphs"))
-    theme = import_module("tui_agent.tui.theme.first_look").named_theme("night", {})
+    theme = import_module("tui_agent.tui.theme.first_frame").named_theme("night", {})
     looks = themes.Looks(themes.Palette(theme), symbols.UNICODE)
     strips = import_module("tui_agent.tui.transcript.blocks").draw_blocks(blocks, looks, width, "s1")
     return [strip.text.rstrip() for strip in strips]

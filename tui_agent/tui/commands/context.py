@@ -17,7 +17,7 @@ from tui_agent.folds.text.session_figures import estimate_next_turn
 from tui_agent.protocol.events.context import SectionName
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.modals.viewer import Viewer
-from tui_agent.tui.panes.meter import bar, meter_role, ticks, words
+from tui_agent.tui.panes.context_bar import bar, meter_role, ticks, words
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts

@@ -10,24 +10,24 @@ from tui_agent.protocol.commands import ReloadPlugins
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.commands import (
     branches,
-    choices,
     clipboard,
     compaction,
     cost,
     diff,
     info,
     keys,
-    knowledge,
     model,
     replay,
     reports,
     session,
+    setting_pickers,
     settings,
     shell,
+    skills_and_notes,
     status,
 )
 from tui_agent.tui.commands.context import ContextSheet
-from tui_agent.tui.screens.evals import open_board
+from tui_agent.tui.screens.eval_board import open_board
 from tui_agent.tui.screens.jobs import JobsScreen
 from tui_agent.tui.screens.map.screen import MapScreen
 from tui_agent.tui.screens.tree.checkpoints import CheckpointsScreen
@@ -77,22 +77,22 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "map": lambda context, argument: context.app.push_screen(MapScreen(context, argument)),
     "diff": diff.show_diff,
     "cost": cost.show_cost,
-    "memory": knowledge.show_memory,
+    "memory": skills_and_notes.show_memory,
     "jobs": lambda context, _: context.app.push_screen(JobsScreen(context)),
     "evals": open_board,
     "doctor": _with_options(reports.show_doctor, report=reports.report_bug),
     "sidebar": info.toggle_sidebar,
     "palette": info.open_palette,
     "model": _with_options(
-        model.choose_model_or_provider, reasoning=choices.choose_effort, url=model.use_base_url
+        model.choose_model_or_provider, reasoning=setting_pickers.choose_effort, url=model.use_base_url
     ),
     "provider": model.set_up_provider,
     "local": model.use_local_model,
-    "agent": _with_options(choices.choose_agent, delegate=choices.delegate_task),
-    "policy": choices.choose_policy,
-    "next_policy": choices.next_policy,
-    "limit_cost": choices.limit_cost,
-    "theme": choices.choose_theme,
+    "agent": _with_options(setting_pickers.choose_agent, delegate=setting_pickers.delegate_task),
+    "policy": setting_pickers.choose_policy,
+    "next_policy": setting_pickers.next_policy,
+    "limit_cost": setting_pickers.limit_cost,
+    "theme": setting_pickers.choose_theme,
     "settings": settings.edit_settings,
     "keys": keys.edit_keys,
     "sessions": _with_options(
@@ -126,14 +126,14 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     ),
     "compact": compaction.compact,
     "pane": info.open_pane,
-    "own_commands": knowledge.list_commands,
+    "own_commands": skills_and_notes.list_commands,
     "reload": lambda context, _: context.submit(ReloadPlugins()),
-    "skills": knowledge.choose_skill,
-    "init": knowledge.write_guide,
+    "skills": skills_and_notes.choose_skill,
+    "init": skills_and_notes.write_guide,
     "copy": clipboard.copy_answer,
     "paste_image": clipboard.paste_image,
     "editor": shell.edit_message,
-    "vim": choices.toggle_vim,
+    "vim": setting_pickers.toggle_vim,
     "trust": lambda context, _: context.show_trust(),
     "find": lambda context, argument: context.chat.find(argument),
     "to_chat": lambda context, _: context.chat.focus(),

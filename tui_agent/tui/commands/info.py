@@ -15,8 +15,8 @@ from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.modals.viewer import show, show_full_notice
 from tui_agent.tui.panes.plugin_sections import pane_title
 from tui_agent.tui.panes.todo import EMPTY, item_rows, progress
+from tui_agent.tui.screen_layout import LOW, SIDE, shape
 from tui_agent.tui.screens.plugin_pane import PluginPaneScreen
-from tui_agent.tui.shape import LOW, SIDE, shape
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
 

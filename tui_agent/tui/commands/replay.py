@@ -11,7 +11,7 @@ from tui_agent.protocol.base import LongText
 from tui_agent.protocol.envelope import Record
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.screens.replay.live_log import FollowingScreen
-from tui_agent.tui.screens.replay.source import ReplayHost, ReplaySource
+from tui_agent.tui.screens.replay.replay_protocols import ReplayHost, ReplaySource
 from tui_agent.tui.screens.tree.fork import fork, what_if
 
 MAX_EVENTS = 10**9

@@ -5,13 +5,13 @@ from dataclasses import replace
 from tui_agent.config.settings.setting_list import ConfigEntry, list_plugin_settings, list_settings
 from tui_agent.protocol.events.plugin import PluginLoaded
 from tui_agent.tui.app_context import AppContext
-from tui_agent.tui.commands.choices import list_agents
 from tui_agent.tui.commands.config_file import save_setting
 from tui_agent.tui.commands.info import offers
 from tui_agent.tui.commands.keys import edit_keys
+from tui_agent.tui.commands.setting_pickers import list_agents
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.modals.picker import Item
-from tui_agent.tui.theme.first_look import theme_folders
+from tui_agent.tui.theme.first_frame import theme_folders
 from tui_agent.tui.theme.theme import discover
 
 KEEP, RESET = "\0keep", "\0reset"

@@ -22,7 +22,7 @@ from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import json_rows, text_of
 from tui_agent.tui.commands.info import offers
 from tui_agent.tui.modals.viewer import show, warn_newest_only
-from tui_agent.tui.panes.meter import words as meter_words
+from tui_agent.tui.panes.context_bar import words as meter_words
 from tui_agent.tui.panes.policy import policy_words
 from tui_agent.tui.panes.status_text import status_of
 from tui_agent.tui.text import clean_line, shorten_home

@@ -9,8 +9,8 @@ import asyncio
 
 from tui_agent.folds.screen_folds import ViewName, Views
 from tui_agent.ports.session import AppSession
-from tui_agent.tui.controller.host import SessionHost
-from tui_agent.tui.controller.pump import Pump
+from tui_agent.tui.controller.controller_protocols import SessionHost
+from tui_agent.tui.controller.event_pump import Pump
 
 
 class BackgroundFold:

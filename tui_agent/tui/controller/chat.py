@@ -21,7 +21,7 @@ from tui_agent.tui.panes.start import first_page
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.time_slice import Slices
 from tui_agent.tui.transcript.chat_search import pattern_of
-from tui_agent.tui.transcript.draw import long_texts
+from tui_agent.tui.transcript.entry_drawing import long_texts
 from tui_agent.tui.transcript.layout import WINDOW_ENTRIES, Layout, Window, index_of_event, window_start
 from tui_agent.tui.transcript.transcript_messages import BlobWanted, EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.viewport import RowPosition

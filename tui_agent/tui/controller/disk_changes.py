@@ -15,7 +15,7 @@ from tui_agent.folds.screen_folds import Views
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChangedView
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.tui.app_context import DiskChange
-from tui_agent.tui.controller.host import SessionHost
+from tui_agent.tui.controller.controller_protocols import SessionHost
 
 
 class DiskChanges:

@@ -3,7 +3,7 @@
 import time
 
 from tui_agent.protocol.commands import Interrupt
-from tui_agent.tui.controller.host import SessionHost
+from tui_agent.tui.controller.controller_protocols import SessionHost
 
 TWICE_S = 0.6
 """Maximum time between the two presses of a double Esc, in seconds."""

@@ -11,7 +11,7 @@ from typing import Final
 from tui_agent.config.project.git_query import locate_repository
 from tui_agent.folds.screen_folds import ALL_VIEWS, ViewName, Views
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChangedView
-from tui_agent.tui.controller.host import SessionHost
+from tui_agent.tui.controller.controller_protocols import SessionHost
 from tui_agent.tui.controller.prompt_updates import PromptUpdater
 from tui_agent.tui.controller.screen_errors import REPORT
 from tui_agent.tui.panes.status_line import StatusView

@@ -14,7 +14,7 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.plugin import RESOURCES, PluginLoaded
 from tui_agent.protocol.events.slash_command import OfferedCommand
 from tui_agent.protocol.settings import SessionSettings
-from tui_agent.tui.controller.host import SessionHost
+from tui_agent.tui.controller.controller_protocols import SessionHost
 from tui_agent.tui.keys_and_commands import TYPED, Action
 from tui_agent.tui.panes.policy import policy_words
 from tui_agent.tui.prompt.completion import AT_SIGN

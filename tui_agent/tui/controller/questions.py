@@ -11,7 +11,7 @@ from tui_agent.protocol.base import RequestId, text_preview
 from tui_agent.protocol.commands import AnswerQuestion, ContinueTurn, DecidePermission
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import QuestionAsked
-from tui_agent.tui.controller.host import SessionHost
+from tui_agent.tui.controller.controller_protocols import SessionHost
 from tui_agent.tui.keys_and_commands import command_word, is_shell_line
 from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.question import Question

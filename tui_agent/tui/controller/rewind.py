@@ -16,9 +16,9 @@ from tui_agent.protocol.events.files import (
 )
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.commands.sheets import open_picker
-from tui_agent.tui.controller.host import SessionHost
-from tui_agent.tui.modals.file_choice import FileChoice, describe_change
+from tui_agent.tui.controller.controller_protocols import SessionHost
 from tui_agent.tui.modals.picker import Item, Picker
+from tui_agent.tui.modals.undo_question import FileChoice, describe_change
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.widgets.sheet import NO_ROW
 from tui_agent.units import format_age, format_number

@@ -30,14 +30,14 @@ from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import Ask, CommandLine, words_of
 from tui_agent.tui.controller.chat import Chat
 from tui_agent.tui.controller.choice_keeper import ChoiceKeeper
+from tui_agent.tui.controller.controller_protocols import SessionHost
 from tui_agent.tui.controller.demo_guide import DemoGuide
 from tui_agent.tui.controller.disk_changes import DiskChanges
 from tui_agent.tui.controller.drafts import DraftKeeper
-from tui_agent.tui.controller.host import SessionHost
+from tui_agent.tui.controller.event_pump import Pump
 from tui_agent.tui.controller.interruption import Interruption
 from tui_agent.tui.controller.pane_updates import PaneUpdater
 from tui_agent.tui.controller.prompt_submitter import PromptSubmitter
-from tui_agent.tui.controller.pump import Pump
 from tui_agent.tui.controller.questions import OpenQuestions
 from tui_agent.tui.controller.rewind import RewindActions
 from tui_agent.tui.controller.screen_errors import FaultReporter

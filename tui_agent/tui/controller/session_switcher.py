@@ -19,8 +19,8 @@ from tui_agent.protocol.commands import Close
 from tui_agent.protocol.events.plugin import PluginLoaded
 from tui_agent.tui.cli_client import json_rows, text_of
 from tui_agent.tui.controller.background_fold import BackgroundFold
-from tui_agent.tui.controller.host import SessionHost
-from tui_agent.tui.controller.pump import Pump
+from tui_agent.tui.controller.controller_protocols import SessionHost
+from tui_agent.tui.controller.event_pump import Pump
 from tui_agent.tui.controller.startup import configure
 from tui_agent.tui.keys_and_commands import BY_NAME, TYPED
 from tui_agent.tui.modals.confirm import LeaveQuestion, describe_running_work

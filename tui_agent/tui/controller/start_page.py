@@ -6,7 +6,7 @@ from pathlib import Path
 from tui_agent.config.project.git_query import query_git
 from tui_agent.config.project.repository import find_repository
 from tui_agent.protocol.settings import PROGRAM_AGENTS
-from tui_agent.tui.controller.host import SessionHost
+from tui_agent.tui.controller.controller_protocols import SessionHost
 from tui_agent.tui.panes.model_discovery import (
     Server,
     find_servers,

@@ -9,9 +9,9 @@ from tui_agent.config.settings import layers
 from tui_agent.config.user_choices import load_choices
 from tui_agent.errors import TuiAgentError
 from tui_agent.protocol.settings import POLICIES
-from tui_agent.tui.controller.host import SessionHost
+from tui_agent.tui.controller.controller_protocols import SessionHost
 from tui_agent.tui.panes.policy import policy_words
-from tui_agent.tui.theme.first_look import theme_folders
+from tui_agent.tui.theme.first_frame import theme_folders
 from tui_agent.tui.widgets import key_settings
 
 

@@ -13,7 +13,7 @@ from tui_agent.config.project import trust
 from tui_agent.config.project.trust import Project, load_projects
 from tui_agent.errors import TuiAgentError
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.controller.host import SessionHost
+from tui_agent.tui.controller.controller_protocols import SessionHost
 from tui_agent.tui.controller.startup import configure
 from tui_agent.tui.modals.trust import Answer, TrustSheet
 

@@ -14,7 +14,6 @@ from tui_agent.protocol.display import DiffBlock, DisplayBlock, TerminalBlock, T
 from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.settings import POLICIES
-from tui_agent.tui.modals.block_rows import PreviewTexts, ReadLong, block_rows
 from tui_agent.tui.modals.effect_table import (
     MIN_CELLS_BESIDE_LABEL,
     command_table,
@@ -22,6 +21,7 @@ from tui_agent.tui.modals.effect_table import (
     numbered_commands,
 )
 from tui_agent.tui.modals.exact_command import command_rows, command_text, is_command
+from tui_agent.tui.modals.preview_rows import PreviewTexts, ReadLong, block_rows
 from tui_agent.tui.panes.policy import policy_role, policy_words
 from tui_agent.tui.text import fit, reveal_line
 from tui_agent.tui.theme.theme import Role

@@ -14,7 +14,7 @@ from tui_agent.protocol.display import DiffBlock
 from tui_agent.protocol.events.policy import OPENS_FILES, PermissionChoice, PermissionRequested, Reach
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.modals.approval_body import ApprovalBody
-from tui_agent.tui.modals.block_rows import ReadLong
+from tui_agent.tui.modals.preview_rows import ReadLong
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.sheet import Sheet

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.panes.meter import bar, meter_style
+from tui_agent.tui.panes.context_bar import bar, meter_style
 from tui_agent.tui.panes.policy import policy_role
 from tui_agent.tui.panes.status_line import StatusView, mood_symbol
 from tui_agent.tui.text import clean_line, fit, shorten_home

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from textual import events
 from textual.strip import Strip
 
-from tui_agent.tui.panes.meter import bar, meter_style, tick_labels, words
+from tui_agent.tui.panes.context_bar import bar, meter_style, tick_labels, words
 from tui_agent.tui.panes.todo import MAX_ITEMS, todo_rows
 from tui_agent.tui.panes.trace import trace_rows
 from tui_agent.tui.text import clean_line, fit

@@ -14,8 +14,8 @@ from tui_agent.config.settings import layers
 from tui_agent.errors import TuiAgentError
 from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.panes.notice import Level
+from tui_agent.tui.screen_layout import shape
 from tui_agent.tui.screens.list_page import FullScreen
-from tui_agent.tui.shape import shape
 from tui_agent.tui.widgets.key_settings import apply_key_settings
 from tui_agent.tui.widgets.keymap import KeyMap
 

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from tui_agent.folds.transcript.entries import AnswerEntry, Entry, QuestionEntry, ToolEntry, UserEntry
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.transcript.draw import DisplayState, can_fold, is_open
+from tui_agent.tui.transcript.entry_drawing import DisplayState, can_fold, is_open
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.message_rows import FOLDED_USER_ROWS
 from tui_agent.tui.transcript.style import STATE_COLUMN, Look

@@ -28,13 +28,13 @@ from tui_agent.protocol.display import (
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme.theme import Looks, Role
-from tui_agent.tui.transcript.code import color_tokens, lexer_for, tokens
 from tui_agent.tui.transcript.diff import diff_rows, parse_diff
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.output_rows import output_lines, output_rows
 from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
 from tui_agent.tui.transcript.styled_rows import LITERAL, Row, TextRun, frame, strip_of, wrap
+from tui_agent.tui.transcript.syntax_highlighting import color_tokens, lexer_for, tokens
 from tui_agent.tui.transcript.table import Cell, column_widths, header_style, table_rows
 from tui_agent.units import format_bytes
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tui_agent.tui.transcript.blocks import PART_LINES, Reader, part_move, row_of_line
-from tui_agent.tui.transcript.draw import match_lines, search_text
+from tui_agent.tui.transcript.entry_drawing import match_lines, search_text
 from tui_agent.tui.transcript.layout import Layout
 from tui_agent.tui.transcript.styled_rows import Row
 

@@ -15,9 +15,9 @@ from tui_agent.folds.text.redaction_placeholders import note_hidden_differences
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import clean, split_cells, width
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.transcript.code import Token, color_tokens, lexer_for, tokens
 from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
 from tui_agent.tui.transcript.styled_rows import DECOR, LITERAL, Row, TextRun, restyle, width_of, wrap
+from tui_agent.tui.transcript.syntax_highlighting import Token, color_tokens, lexer_for, tokens
 
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _WORDS: Final = re.compile(r"\w+|\s+|.")

@@ -10,7 +10,7 @@ from typing import Final, overload
 from tui_agent.folds.transcript.entries import AnswerEntry, Entry, UserEntry
 from tui_agent.protocol.base import LongText
 from tui_agent.tui.transcript.auto_fold import AutoFold, Slot, group_row
-from tui_agent.tui.transcript.draw import DisplayState, draw, guess_rows, has_gaps, new_stream
+from tui_agent.tui.transcript.entry_drawing import DisplayState, draw, guess_rows, has_gaps, new_stream
 from tui_agent.tui.transcript.style import Look
 from tui_agent.tui.transcript.styled_rows import Row
 

@@ -15,7 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui_agent.tui.shape import Shape
+from tui_agent.tui.screen_layout import Shape
 from tui_agent.tui.theme.scrollbar import style_scrollbar
 from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.rows import Pen, blank_strip, intent_of, list_pen, wrap

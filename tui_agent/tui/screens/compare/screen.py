@@ -21,10 +21,9 @@ from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import non_json_text, read_rows
 from tui_agent.tui.modals.diff_strips import diff_strips
 from tui_agent.tui.modals.export_form import export_to_chosen_place
-from tui_agent.tui.panes.marks import DENIED, MARKS, mark_symbol
 from tui_agent.tui.panes.notice import Notice
-from tui_agent.tui.screens.compare.figures import describe_missing, describe_tools
-from tui_agent.tui.screens.compare.head import (
+from tui_agent.tui.panes.timeline_marks import DENIED, MARKS, mark_symbol
+from tui_agent.tui.screens.compare.compare_header import (
     MARGIN,
     CompareColumns,
     CompareHead,
@@ -32,6 +31,7 @@ from tui_agent.tui.screens.compare.head import (
     Moment,
     columns_for,
 )
+from tui_agent.tui.screens.compare.figures import describe_missing, describe_tools
 from tui_agent.tui.screens.replay.playhead import SPEEDS, Playhead, PlayheadScreen
 from tui_agent.tui.text import clean, clean_line, width
 from tui_agent.tui.theme.theme import Looks, Role

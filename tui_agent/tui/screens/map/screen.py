@@ -18,6 +18,13 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import read_rows
 from tui_agent.tui.screens.list_page import MIN_HEIGHT_FOR_HEADS
+from tui_agent.tui.screens.map.map_rows import (
+    column_names,
+    draw_code,
+    draw_file_facts,
+    draw_line,
+    draw_map_facts,
+)
 from tui_agent.tui.screens.map.queries import (
     Answer,
     IndexState,
@@ -28,7 +35,6 @@ from tui_agent.tui.screens.map.queries import (
     map_lines,
     parse_answer,
 )
-from tui_agent.tui.screens.map.rows import column_names, draw_code, draw_file_facts, draw_line, draw_map_facts
 from tui_agent.tui.screens.search_page import SearchPage
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.facts import Facts

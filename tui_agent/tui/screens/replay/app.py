@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.tui.cli_client import Ask, CommandLine
+from tui_agent.tui.screens.replay.replay_protocols import ReplayHost, ReplaySource
 from tui_agent.tui.screens.replay.screen import ReplayScreen
-from tui_agent.tui.screens.replay.source import ReplayHost, ReplaySource
 from tui_agent.tui.screens.single_screen import SingleScreenApp
 
 

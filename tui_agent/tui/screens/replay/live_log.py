@@ -12,8 +12,8 @@ from typing import cast
 from tui_agent.folds.trace.timeline import extend_timeline
 from tui_agent.protocol.envelope import Record
 from tui_agent.tui.app_context import AppContext
+from tui_agent.tui.screens.replay.replay_protocols import LiveSource, ReplayHost
 from tui_agent.tui.screens.replay.screen import ReplayScreen
-from tui_agent.tui.screens.replay.source import LiveSource, ReplayHost
 from tui_agent.tui.theme.theme import Looks
 from tui_agent.units import format_cost
 

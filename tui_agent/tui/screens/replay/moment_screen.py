@@ -17,8 +17,8 @@ from tui_agent.folds.screen_folds import Views, describe_error
 from tui_agent.folds.trace.timeline import build_timeline
 from tui_agent.protocol.base import BlobText
 from tui_agent.tui.main_screen import Frame
+from tui_agent.tui.panes.context_bar import meter_style
 from tui_agent.tui.panes.header import Header
-from tui_agent.tui.panes.meter import meter_style
 from tui_agent.tui.panes.notice import Level
 from tui_agent.tui.panes.plugin_feed import PaneFeed, PanePlaces, find_panes
 from tui_agent.tui.panes.plugin_sections import PluginSections
@@ -26,7 +26,7 @@ from tui_agent.tui.panes.side_strip import PaneStrip
 from tui_agent.tui.panes.sidebar import Sidebar
 from tui_agent.tui.panes.status_line import StatusView
 from tui_agent.tui.screens.replay.playhead import Playhead, PlayheadScreen
-from tui_agent.tui.screens.replay.source import ReplayHost, ReplaySource
+from tui_agent.tui.screens.replay.replay_protocols import ReplayHost, ReplaySource
 from tui_agent.tui.screens.replay.timeline_pane import Head, TimelinePane, rows_for
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Looks, Role

@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from tui_agent.folds.trace.timeline import Timeline
-from tui_agent.tui.panes.marks import MARKS, ROLES, mark_symbol, most_important
+from tui_agent.tui.panes.timeline_marks import MARKS, ROLES, mark_symbol, most_important
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.lists import LinePane
 from tui_agent.tui.widgets.rows import Part, blank_strip, cells, cut_parts, part, row

@@ -10,7 +10,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.text.line_diff import FileCounts
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.cli_client import JsonRow, text_of
-from tui_agent.tui.screens.sessions.rows import SearchHit, SessionRow, state_of
+from tui_agent.tui.screens.sessions.session_rows import SearchHit, SessionRow, state_of
 from tui_agent.tui.screens.sessions.session_table import branch_mark, highlight
 from tui_agent.tui.text import clean, clean_line, fit, reveal_line, shorten_home
 from tui_agent.tui.theme.theme import Role

@@ -14,8 +14,8 @@ from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.export_form import export_to_chosen_place
 from tui_agent.tui.panes.notice import Level
 from tui_agent.tui.screens.replay.live_log import open_live_replay
-from tui_agent.tui.screens.sessions.rows import SORTS, SessionRow, Sort
 from tui_agent.tui.screens.sessions.session_list import SessionsPage
+from tui_agent.tui.screens.sessions.session_rows import SORTS, SessionRow, Sort
 from tui_agent.tui.screens.tree.fork import fork_session
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.field import Field

@@ -16,7 +16,7 @@ from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import non_json_text, read_rows
 from tui_agent.tui.screens.search_page import SearchPage
 from tui_agent.tui.screens.sessions.detail import Preview, SessionDetail
-from tui_agent.tui.screens.sessions.rows import (
+from tui_agent.tui.screens.sessions.session_rows import (
     ListLine,
     SearchHit,
     SessionRow,

@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.tui.panes.header import Header
-from tui_agent.tui.screens.sessions.rows import ListLine, SessionRow, Sort, state_of
+from tui_agent.tui.screens.sessions.session_rows import ListLine, SessionRow, Sort, state_of
 from tui_agent.tui.text import fit, pad
 from tui_agent.tui.text import width as width_of
 from tui_agent.tui.theme.theme import Looks

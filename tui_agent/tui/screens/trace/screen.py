@@ -16,7 +16,7 @@ from tui_agent.protocol.commands import Interrupt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.app_context import AppContext
-from tui_agent.tui.modals.block_rows import JsonLine, json_lines, json_strips
+from tui_agent.tui.modals.preview_rows import JsonLine, json_lines, json_strips
 from tui_agent.tui.modals.viewer import show
 from tui_agent.tui.panes.trace import duration, is_group, label, state_symbol, tokens
 from tui_agent.tui.screens.list_page import Page

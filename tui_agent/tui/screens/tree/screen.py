@@ -14,7 +14,7 @@ from tui_agent.tui.modals.fork_request import ForkPoint
 from tui_agent.tui.screens.list_page import Page
 from tui_agent.tui.screens.replay.live_log import open_live_replay
 from tui_agent.tui.screens.tree.fork import fork_end, read_message, what_if
-from tui_agent.tui.screens.tree.rows import (
+from tui_agent.tui.screens.tree.tree_rows import (
     COLUMNS,
     Node,
     draw_node,

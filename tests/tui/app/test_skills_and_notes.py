@@ -21,7 +21,7 @@ from tui_agent.protocol.events.instructions import (
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 from tui_agent.protocol.events.session import SettingsChanged, WorkspaceMoved
 from tui_agent.protocol.settings import ModelInfo
-from tui_agent.tui.commands.knowledge import GUIDE
+from tui_agent.tui.commands.skills_and_notes import GUIDE
 from tui_agent.tui.modals.viewer import Viewer
 
 SKILLS = SkillsLoaded(

@@ -14,7 +14,7 @@ from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.modals.policy import FileRule, PolicySheet
 from tui_agent.tui.panes.policy import policy_after
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.theme.first_look import theme_folders
+from tui_agent.tui.theme.first_frame import theme_folders
 from tui_agent.tui.theme.theme import DEFAULT_THEME, ThemeFile, discover
 from tui_agent.units import format_cost
 

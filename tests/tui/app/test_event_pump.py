@@ -15,7 +15,7 @@ from tui_agent.protocol.base import AgentId, RequestId
 from tui_agent.protocol.envelope import Record, UnknownEvent
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.protocol.events.session import SessionHeadMoved
-from tui_agent.tui.controller.pump import Pump
+from tui_agent.tui.controller.event_pump import Pump
 
 
 async def run(

@@ -10,7 +10,7 @@ from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.tui.app_context import AppContext, ChoicesPort, SessionsPort, StartPort
 from tui_agent.tui.controller.chat import Chat
 from tui_agent.tui.controller.drafts import DraftKeeper
-from tui_agent.tui.controller.pump import Pump
+from tui_agent.tui.controller.event_pump import Pump
 from tui_agent.tui.controller.screen_errors import FaultReporter
 from tui_agent.tui.controller.session_reader import SessionReader
 from tui_agent.tui.prompt.prompt import Prompt

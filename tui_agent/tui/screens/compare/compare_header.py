@@ -12,8 +12,9 @@ from textual.strip import Strip
 from tui_agent.folds.comparison.compared_branch import OutcomeState, Side
 from tui_agent.folds.comparison.fold import Comparison
 from tui_agent.tui.panes.header import Header
-from tui_agent.tui.panes.marks import ROLES, mark_symbol, most_important
 from tui_agent.tui.panes.status_line import StatusView
+from tui_agent.tui.panes.timeline_marks import ROLES, mark_symbol, most_important
+from tui_agent.tui.screen_layout import AIRY, LOW, MIDDLE, SIDE
 from tui_agent.tui.screens.compare.figures import (
     Cell,
     build_figures,
@@ -22,7 +23,6 @@ from tui_agent.tui.screens.compare.figures import (
     final_sums,
     sums_at,
 )
-from tui_agent.tui.shape import AIRY, LOW, MIDDLE, SIDE
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.lists import LinePane
