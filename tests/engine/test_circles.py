@@ -139,6 +139,7 @@ async def test_one_new_call_between_two_summaries_is_no_circle(tmp_path: Path) -
             assert len(compactions(bench)) + len(bench.of(ContextReduced)) >= 4
 
 
+@pytest.mark.slow
 async def test_a_users_new_words_begin_the_count_anew(tmp_path: Path) -> None:
     model = Worker(asks_for(ROUND, FAR))
     async with running(tmp_path, [], [Output()], shrinking=ONLY_SUMMARIES) as bench:

@@ -161,6 +161,7 @@ async def test_a_compaction_that_frees_nothing_is_not_tried_again_in_the_turn(tm
         assert "your messages" in told.message and "/model" in told.hint
 
 
+@pytest.mark.slow
 async def test_a_model_without_a_known_window_is_not_summarised_by_itself(tmp_path: Path) -> None:
     model = Worker([*work(60), say("done")])
     async with running(tmp_path, [], [Output()], shrinking=LIMITS) as bench:

@@ -95,6 +95,7 @@ async def test_a_move_of_the_conversation_alone_keeps_their_count_and_a_redo_doe
         assert counted() == before
 
 
+@pytest.mark.slow
 async def test_files_that_the_user_changed_there_are_kept_until_the_folder_is_named(tmp_path: Path) -> None:
     async with told(tmp_path, shell(MAKE), say("Done.")) as bench:
         start = bench.recorder.state.seq

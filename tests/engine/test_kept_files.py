@@ -184,6 +184,7 @@ async def test_an_undo_in_a_resumed_session_leaves_the_kept_changes(tmp_path: Pa
         assert (files(tmp_path), said(again)) == ({"notes.txt": "kept"}, [])
 
 
+@pytest.mark.slow
 async def test_an_undo_of_two_turns_whose_changes_cancel_out_asks_for_nothing(tmp_path: Path) -> None:
     answers = [
         write("a.txt", "one"),

@@ -76,6 +76,7 @@ async def test_a_task_that_nearly_fills_the_window_stays_whole_and_is_not_summar
         assert len(stuck(bench)) <= 1 and len(learnt(bench)) <= 2
 
 
+@pytest.mark.slow
 async def test_that_little_room_is_left_is_told_once_and_what_fills_it(tmp_path: Path) -> None:
     worker = Small(28_000, [*work(30), say("done"), *work(20), say("done")])
     async with running(tmp_path, [], [Output(3_000)], shrinking=LIMITS) as bench:

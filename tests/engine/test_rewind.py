@@ -440,6 +440,7 @@ async def test_a_plan_says_what_would_happen_and_changes_nothing(tmp_path: Path)
         assert start == []
 
 
+@pytest.mark.slow
 async def test_going_to_an_event_beside_the_branch_is_told_as_that_and_brings_its_files(
     tmp_path: Path,
 ) -> None:

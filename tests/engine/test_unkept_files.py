@@ -36,6 +36,7 @@ async def test_an_ignored_file_that_the_agent_edits_is_put_back_as_it_was(tmp_pa
     assert (folder / ".env").stat().st_mode & 0o7777 == 0o600
 
 
+@pytest.mark.slow
 async def test_files_that_a_command_brings_to_light_are_not_removed_unasked(tmp_path: Path) -> None:
     folder = tmp_path / "workspace"
     folder.mkdir()

@@ -79,6 +79,7 @@ async def test_a_hidden_test_with_an_interpreter_line_can_be_run_as_a_program(tm
 STOPPED = "the test command was stopped after 1 s, its time limit"
 
 
+@pytest.mark.slow
 async def test_a_test_that_hangs_only_after_the_agent_acted_has_failed(tmp_path: Path) -> None:
     for command, failure, status, detail in (
         ("grep -q nosuch run.sh && sleep 60", "tool", 124, STOPPED),

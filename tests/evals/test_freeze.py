@@ -94,6 +94,7 @@ async def replay(folder: Path, name: str) -> CellResult:
     return await run_cell(plan, RunFolder(folder.parent / name), case, cell)
 
 
+@pytest.mark.slow
 async def test_a_frozen_session_passes_until_what_it_uses_changes(session: Path, tmp_path: Path) -> None:
     frozen = await freeze_session(session, tmp_path / "case")
     assert (frozen.turns, frozen.calls, frozen.notes) == (3, 7, [])

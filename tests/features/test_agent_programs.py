@@ -140,6 +140,7 @@ async def test_what_a_program_prints_becomes_parts_with_checkpoints(
     assert (tmp_path / "work" / "series.py").read_text() == BEFORE
 
 
+@pytest.mark.slow
 async def test_the_next_turn_continues_the_programs_conversation_and_counts_only_its_own_tokens(
     tmp_path: Path, options: SessionOptions
 ) -> None:

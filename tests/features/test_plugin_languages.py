@@ -23,6 +23,7 @@ answers:
 """
 
 
+@pytest.mark.slow
 async def test_a_sessions_map_knows_the_language_of_a_plugin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

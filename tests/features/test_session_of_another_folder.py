@@ -46,6 +46,7 @@ async def play(options: SessionOptions, script: Path) -> list[ToolFinished]:
     return finished
 
 
+@pytest.mark.slow
 async def test_notes_and_settings_are_those_of_the_sessions_workspace(
     options: SessionOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

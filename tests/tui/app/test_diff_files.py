@@ -21,6 +21,7 @@ from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.tui.modals.confirm import Confirm
 
 
+@pytest.mark.slow
 async def test_a_generated_folder_is_one_row_with_the_same_count_in_chat_and_sheet() -> None:
     for size in ((120, 40), (80, 24)):
         async with open_app(session=FakeSession(golden("streaming")[:3]), size=size) as driven:

@@ -185,6 +185,7 @@ def test_every_method_that_a_screen_names_itself_exists_and_its_action_too(taker
         assert name in BY_NAME and hasattr(taker, method)
 
 
+@pytest.mark.slow
 @rows("action", KEYED)
 def test_lists_of_keys_show_the_changed_key(action: Action) -> None:
     given = FREE[: action.choices]

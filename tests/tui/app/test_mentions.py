@@ -167,6 +167,7 @@ async def test_completing_before_a_blank_leaves_one(tmp_path: Path) -> None:
 LOG = "ERROR in @README.md\n  @cached\n  def f(): ...\n  see /ws/README.md"
 
 
+@pytest.mark.slow
 async def test_pasted_text_mentions_nothing_and_the_prompt_shows_what_is_attached(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("Read me.")
     (tmp_path / "a.py").write_text("A = 1\n")

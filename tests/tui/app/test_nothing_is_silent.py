@@ -92,6 +92,7 @@ async def test_f2_shows_the_whole_text_of_a_task() -> None:
         assert "at its very end" in " ".join(driven.text().replace("▌", " ").split())
 
 
+@pytest.mark.slow
 async def test_a_second_overlay_takes_the_place_of_the_first_and_its_own_key_closes_it() -> None:
     async with open_app(golden("night_shift"), size=(120, 40)) as driven:
         for key, title in (("f2", "Todo"), ("f1", "Help"), ("f4", "Context"), ("f1", "Help")):

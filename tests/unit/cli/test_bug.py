@@ -82,6 +82,7 @@ def test_a_fault_of_any_length_leaves_a_report_that_can_be_read(
     assert "error.raised: ValueError: " in text
 
 
+@pytest.mark.slow
 def test_what_a_fault_says_steers_no_terminal_and_hides_nothing(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

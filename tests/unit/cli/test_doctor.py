@@ -59,6 +59,7 @@ def test_the_doctor_names_the_theme_that_was_chosen_in_the_app(call: Call, tmp_p
     assert json_lines(call("doctor", "--only", "theme", "--json")[1])[0]["message"] == "beacon"
 
 
+@pytest.mark.slow
 def test_the_doctor_tells_of_sessions_that_others_can_read(call: Call, tmp_path: Path) -> None:
     data = tmp_path / "kept"
     (data / "sessions").mkdir(parents=True)

@@ -48,6 +48,7 @@ def test_a_run_that_cannot_work_is_refused_before_its_first_cell(
     assert not (work / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_skill_of_a_case_can_be_turned_off_and_another_one_is_refused_with_similar_names(
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -62,6 +62,7 @@ def test_the_index_of_sessions_with_a_place_of_their_own_is_used_by_the_app_and_
     assert not (tmp_path / "caches").exists()
 
 
+@pytest.mark.slow
 def test_json_is_one_object_a_file_in_rank_order(tmp_path: Path) -> None:
     done = run(make(tmp_path / "repo"), "--query", "password", "--refresh", "--json", "--max-files", "1")
     (only,) = [json.loads(line) for line in done.stdout.splitlines()]

@@ -260,6 +260,7 @@ def test_a_check_without_pytest_says_how_to_install_it(
     assert status == 0 and "To install it: " in out and out.rstrip().endswith("install pytest"), out
 
 
+@pytest.mark.slow
 def test_a_check_shows_each_pane_over_a_log_with_every_kind_of_event(call: Call, work: Path) -> None:
     plugin = new_pane(call, work)
     folds, manifest = plugin / "folds.py", plugin / "plugin.toml"

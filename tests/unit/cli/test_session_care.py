@@ -178,6 +178,7 @@ def test_prune_names_the_configured_limit_of_checkpoints(call: Call, tmp_path: P
     assert out.endswith("The checkpoints of each session can grow by up to 50 MB.\n")
 
 
+@pytest.mark.slow
 def test_a_fork_has_its_parents_checkpoints_also_when_that_is_gone(
     call: Call, tmp_path: Path, work: Path
 ) -> None:

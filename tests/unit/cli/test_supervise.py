@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import os, subprocess, sys
 from pathlib import Path
@@ -32,6 +34,7 @@ raise SystemExit(run_with_restarts(options, "go", 1, run_once, lambda ended: 0, 
 """
 
 
+@pytest.mark.slow
 def test_a_line_that_a_crash_cut_is_not_printed_and_a_process_left_behind_holds_nothing_up(
     tmp_path: Path,
 ) -> None:

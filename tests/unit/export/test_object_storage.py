@@ -45,6 +45,7 @@ def bucket(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return "traces"
 
 
+@pytest.mark.slow
 def test_files_are_uploaded_below_the_address_and_downloaded_again(bucket: str, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"rows")
     assert upload_files({"ses_1/trace.parquet": tmp_path / "a"}, f"s3://{bucket}/runs/") == [

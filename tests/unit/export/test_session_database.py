@@ -176,6 +176,7 @@ def test_a_forks_own_events_alone_are_counted(tmp_path: Path) -> None:
     assert database.query("SELECT parent FROM sessions WHERE session = 'ses_b'").rows == [("ses_a",)]
 
 
+@pytest.mark.slow
 def test_a_damaged_or_older_database_is_made_again(tmp_path: Path) -> None:
     sessions = golden_store(tmp_path, {"ses_1": "night_shift"})
     database = SessionDatabase(sessions.root)

@@ -279,6 +279,7 @@ async def test_a_run_waits_shortly_for_servers_that_do_not_answer_and_only_once(
     await env.aclose()
 
 
+@pytest.mark.slow
 async def test_a_run_waits_longer_while_no_server_is_ready(tmp_path: Path) -> None:
     env, times = LocalEnvironment(tmp_path), StartTimes(tmp_path / "times")
     waits = list[float]()

@@ -135,6 +135,7 @@ def test_the_map_after_a_few_changed_files_is_complete(root: Path, repo_map: Map
         assert early == repo_map(root, f"cache {name}").map("coupon", refresh=True)
 
 
+@pytest.mark.slow
 def test_the_map_after_a_commit_is_complete(root: Path, repo_map: Maps) -> None:
     run_git(root, "init")
     run_git(root, "commit", "--allow-empty", "-m", "first")

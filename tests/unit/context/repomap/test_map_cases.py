@@ -11,6 +11,7 @@ from benchmarks.map_cases import draw_cases, main, measure
 BODY = "The zeppelin landed twice (#12).\n\nFixes gh-7\nSigned-off-by: A <a@a>"
 
 
+@pytest.mark.slow
 def test_cases_are_commits_of_source_files_with_their_own_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

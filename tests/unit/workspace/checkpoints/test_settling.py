@@ -73,6 +73,7 @@ def rewrite_and_prune(folder: Path) -> None:
     git(folder, "gc", "-q", "--prune=now")
 
 
+@pytest.mark.slow
 async def test_a_rewritten_and_pruned_history_breaks_no_settled_checkpoint(tmp_path: Path) -> None:
     folder, made, first = await begun_workspace(tmp_path, repository=True)
     before = snapshot(folder)

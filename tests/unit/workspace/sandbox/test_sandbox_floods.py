@@ -66,6 +66,7 @@ async def test_a_fork_bomb_is_bounded_and_gone_with_its_command(base: Path) -> N
     assert await env.aclose() == 0
 
 
+@pytest.mark.slow
 async def test_a_flood_of_output_is_counted_and_not_kept(base: Path) -> None:
     env, seen = environment(base), 0
 
