@@ -85,7 +85,7 @@ async def test_a_work_tree_for_a_fork_has_the_files_and_runs_no_filter(
 ) -> None:
     shadow = GitCheckpoints(hostile.folder, tmp_path / "store.git")
     await shadow.begin("")
-    below = await add_worktree(hostile.folder, tmp_path / "tree", tmp_path / "store.git", shadow.head)
+    below, _ = await add_worktree(hostile.folder, tmp_path / "tree", tmp_path / "store.git", shadow.head)
     assert (below / "a.trap").read_text() == (below / "b.odd").read_text() == "changed\n"
     await add_worktree(hostile.folder, tmp_path / "plain", tmp_path / "store.git", "")
     assert (tmp_path / "plain" / "a.trap").read_text() == "a.trap\n"

@@ -99,7 +99,12 @@ def opening(s: Scribe) -> None:
             parent_session=SessionId("ses_0000000000parent"),
             at_seq=40,
             parent_crc="0badcafe",
-            changes=ForkChange(workspace="/srv/app", model="demo", message="Try the other way."),
+            changes=ForkChange(
+                workspace="/srv/app",
+                left_out_folders=(".venv/",),
+                model="demo",
+                message="Try the other way.",
+            ),
         )
     )
     s.emit(RunStarted(run_id=FIRST_RUN, pid=100, client="headless", product="tui-agent 0.1.0", model=SONNET))

@@ -9,7 +9,7 @@ import shutil
 import stat
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.unicode_text import format_count, list_first
-from tui_agent.session.fork_workspace import STORE_NAME, load_state
+from tui_agent.session.fork_workspace import STORE_NAME, checkout_for_fork, load_state
 from tui_agent.store.forks import find_fork_point
 from tui_agent.store.log_reader import read_marks
 from tui_agent.units import format_bytes
@@ -85,11 +85,23 @@ def _begins_with_baseline(marks: Iterable[Record]) -> bool:
     return first is not None and first.part == -1
 
 
-def describe_left_out(workspace: Path, dest: Path, file_bytes: int) -> str:
+def describe_folders_left_out(folders: Sequence[str]) -> str:
+    """Return sentences about generated folders that a fork does not have; an empty string if there are none."""
+    if not folders:
+        return ""
+    return (
+        f"Left out: {list_first(folders, MAX_PLACES)} (installed or generated files). "
+        "Install or build them again in the fork's folder."
+    )
+
+
+def describe_large_files_left_out(
+    workspace: Path, dest: Path, file_bytes: int, folders: Collection[str]
+) -> str:
     """Return a sentence about files of the workspace larger than `file_bytes` bytes that the fork does not have.
 
-    Return an empty string if there are no such files. Folders that are missing in the fork's folder `dest` are not
-    searched.
+    Return an empty string if there are no such files. The generated `folders` that were left out are not searched, nor
+    are folders that are missing in the fork's folder `dest`.
     """
     counts, total = Counter[str](), 0
     present = {entry.name for entry in os.scandir(dest)}
@@ -98,6 +110,7 @@ def describe_left_out(workspace: Path, dest: Path, file_bytes: int) -> str:
         if folder == str(workspace):
             # Folders that the fork lacks as a whole are ignored ones, such as caches. Nobody expects their files.
             inner[:] = [name for name in inner if name in present and name != ".git"]
+        inner[:] = [name for name in inner if f"{(relative / name).as_posix()}/" not in folders]
         for name in names:
             size = _regular_size(Path(folder) / name)
             if size > file_bytes and not os.path.lexists(dest / relative / name):
@@ -122,16 +135,18 @@ def _regular_size(path: Path) -> int:
     return facts.st_size if stat.S_ISREG(facts.st_mode) else 0
 
 
-async def write_files(files: FilesAtEvent, dest: Path) -> None:
+async def write_files(files: FilesAtEvent, dest: Path) -> tuple[str, ...]:
     """Write the files into an empty or new folder.
 
-    Ignored and very large files are not written. Raise `CheckpointError` if files cannot be read or written.
+    Ignored and very large files and generated folders are not written. Return the paths of the generated folders that
+    were left out (see `checkout_for_fork`). Raise `CheckpointError` if files cannot be read or written.
     """
     existed = await to_thread.run_sync(dest.exists)
     try:
         if files.commit:
-            await GitCheckpoints(files.store.parent, files.store).checkout(files.commit, dest)
-            return
+            # The workspace may be gone. Reading a checkpoint needs any existing folder.
+            shadow = GitCheckpoints(files.store.parent, files.store)
+            return await checkout_for_fork(shadow, files.commit, dest, files.workspace)
         with tempfile.TemporaryDirectory(prefix="tui-agent-fork-") as temporary:
             shadow = GitCheckpoints(files.workspace, Path(temporary) / STORE_NAME)
             if shadow.unavailable_reason:
@@ -139,7 +154,8 @@ async def write_files(files: FilesAtEvent, dest: Path) -> None:
                     shadow.unavailable_reason, hint="Use --here, or copy the folder yourself."
                 )
             baseline = await shadow.begin("")
-            await shadow.checkout(baseline.commit if baseline is not None else shadow.head, dest)
+            commit = baseline.commit if baseline is not None else shadow.head
+            return await checkout_for_fork(shadow, commit, dest, files.workspace)
     except BaseException:  # also if the user cancels: half of the files must not look like a finished fork
         if not existed:
             await to_thread.run_sync(partial(shutil.rmtree, dest, ignore_errors=True))

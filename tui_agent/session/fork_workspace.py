@@ -7,12 +7,13 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import anyio
 from anyio import to_thread
 
-from tui_agent.config.project.git_query import git_environment
+from tui_agent.config.project.generated_folders import GeneratedFolders
+from tui_agent.config.project.git_query import git_environment, query_git
 from tui_agent.config.settings.settings import CheckpointSettings
 from tui_agent.config.system_programs import find_program
 from tui_agent.errors import UsageError
@@ -64,6 +65,18 @@ def fork_checkpoints(parent_folder: Path, child_folder: Path) -> None:
         _copy_objects(parent_folder, child_folder)
     (store / MAIN_REF).write_text(f"{commit}\n")
     (store / "HEAD").write_text(f"ref: {MAIN_REF}\n")
+
+
+async def remove_from_checkpoints(child_folder: Path, folders: Sequence[str]) -> None:
+    """Take folders that a fork's workspace lacks out of the fork's newest checkpoint.
+
+    Otherwise, they would look like folders that the user removed. Raise `CheckpointError` if the checkpoints cannot be
+    used.
+    """
+    state = load_state(child_folder)
+    if folders and state.commit:
+        shadow = GitCheckpoints(Path(state.workspace), child_folder / STORE_NAME)
+        await shadow.remove_folders(state.commit, folders)
 
 
 def detach_checkpoints(parent_folder: Path, child_folder: Path) -> None:
@@ -168,26 +181,53 @@ async def checkpoint_notes(folder: Path, settings: CheckpointSettings) -> list[s
     return [note] if note else []
 
 
-async def add_worktree(workspace: Path, dest: Path, store: Path, commit: str) -> Path:
+async def checkout_for_fork(
+    shadow: GitCheckpoints, commit: str, dest: Path, workspace: Path
+) -> tuple[str, ...]:
+    """Write a checkpoint's files into an empty or new folder, without generated folders such as `.venv`.
+
+    `workspace`: the workspace of the checkpoint.
+
+    Return the paths of the folders that were left out. They end with `/`. Programs in such a folder would use the files
+    of the old folder, and the folder can be installed or built again.
+    """
+    paths = [file.path for file in await shadow.list_files(commit)]
+    left_out = await to_thread.run_sync(_find_generated, paths, workspace)
+    await shadow.checkout(commit, dest, left_out)
+    return left_out
+
+
+def _find_generated(paths: Sequence[str], workspace: Path) -> tuple[str, ...]:
+    """Return the generated folders around `paths` in which the user's repository has no files."""
+    committed_paths = (query_git(workspace, "ls-files", "-z") or b"").split(b"\0")
+    committed_folders = {
+        f"{folder}/" for path in committed_paths for folder in PurePosixPath(os.fsdecode(path)).parents
+    }
+    generated = GeneratedFolders(set(paths).__contains__, committed_folders.__contains__).count(paths)
+    return tuple(sorted(generated.keys() - committed_folders))
+
+
+async def add_worktree(workspace: Path, dest: Path, store: Path, commit: str) -> tuple[Path, tuple[str, ...]]:
     """Create a git work tree at `dest` with the files of the checkpoint `commit`.
 
-    The work tree belongs to the user's repository. Return the folder in the work tree that corresponds to `workspace`.
-    Raise `UsageError` if git refuses. Raise `CheckpointError` if the checkpoint cannot be read.
+    The work tree belongs to the user's repository. Return the folder in the work tree that corresponds to `workspace`,
+    and the generated folders that were left out (see `checkout_for_fork`). Raise `UsageError` if git refuses. Raise
+    `CheckpointError` if the checkpoint cannot be read.
     """
     top = (await run_user_git(workspace, "rev-parse", "--show-toplevel")).strip()
     await run_user_git(workspace, "worktree", "add", "--detach", "--", str(dest), "HEAD")
     target = _same_folder_in(workspace, Path(top), dest)
     if not commit:
-        return target
+        return target, ()
     # Inside `dest`, so that the files are on the same file system and can be moved instead of copied.
     with tempfile.TemporaryDirectory(dir=dest, prefix=".checkpoint-") as temporary:
         shadow = GitCheckpoints(workspace, store)
-        await shadow.checkout(commit, Path(temporary))
+        left_out = await checkout_for_fork(shadow, commit, Path(temporary), workspace)
         has_files = target.is_dir()
         tracked = await run_user_git(workspace, "-C", str(target), "ls-files", "-z") if has_files else ""
         names = [name for name in tracked.split("\0") if name]
         await to_thread.run_sync(_overlay, Path(temporary), target, names)
-    return target
+    return target, left_out
 
 
 def _same_folder_in(workspace: Path, top: Path, dest: Path) -> Path:

@@ -113,8 +113,9 @@ def test_messages_that_are_kept_share_the_note_of_their_fields_and_a_copy_has_it
     assert next(notes([copied])) is not next(notes([first]))
 
 
-def forked(folder: str) -> SessionForked:
-    changes = ForkChange.model_validate({"workspace": "/w", "workspace_kind": folder})
+def forked(folder: str, *left_out: str) -> SessionForked:
+    place: dict[str, object] = {"workspace": "/w", "workspace_kind": folder, "left_out_folders": left_out}
+    changes = ForkChange.model_validate(place)
     return SessionForked(parent_session=SessionId("ses_p"), at_seq=1, parent_crc="0", changes=changes)
 
 
@@ -143,8 +144,15 @@ def test_a_fork_in_another_folder_says_once_what_is_missing_there(
     first, note, *others = outline(messages)
     assert (first, others) == ("user one", ["user two", "user three"])
     assert words in note and "without ignored files" in note and other_words not in note
-    # An untracked virtual environment that git does not ignore is in the new folder too.
-    assert ".venv" not in note and "virtual environment here may still use the old folder's code" in note
+
+
+def test_the_note_about_a_fork_names_the_generated_folders_that_it_lacks() -> None:
+    folders = (".venv/", "a\nb/node_modules/", *(f"{number}/target/" for number in range(7)))
+    _, note, _ = outline(told(said("one"), forked("copy", *folders), said("two"), TurnStarted(turn=2)))
+    named = ", ".join((".venv/", "a\\nb/node_modules/", *folders[2:8]))
+    assert (
+        f"a copy of its folder, without ignored files and the generated folders {named} and 1 more.]" in note
+    )
 
 
 def test_a_fork_that_continues_without_a_message_says_so_before_the_next_request() -> None:

@@ -10,7 +10,7 @@ import shutil
 import sys
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import anyio
 from anyio import to_thread
@@ -27,6 +27,7 @@ from tui_agent.cli.console.shared_options import (
     load_context,
     session_options,
 )
+from tui_agent.config.project.generated_folders import CACHE_FOLDERS
 from tui_agent.config.project.repository import find_repository
 from tui_agent.engine.input.command_checks import check_can_continue
 from tui_agent.errors import UsageError
@@ -38,8 +39,20 @@ from tui_agent.folds.text.labels import fork_changes
 from tui_agent.policy.places.path_places import OWN_WORKSPACE
 from tui_agent.protocol.base import SessionId
 from tui_agent.protocol.events.session import ForkChange, WorkspaceKind
-from tui_agent.session.fork import ForkStart, describe_left_out, find_files_at, find_fork_start, write_files
-from tui_agent.session.fork_workspace import add_worktree, fork_checkpoints, load_state
+from tui_agent.session.fork import (
+    ForkStart,
+    describe_folders_left_out,
+    describe_large_files_left_out,
+    find_files_at,
+    find_fork_start,
+    write_files,
+)
+from tui_agent.session.fork_workspace import (
+    add_worktree,
+    fork_checkpoints,
+    load_state,
+    remove_from_checkpoints,
+)
 from tui_agent.store.forks import find_fork_point
 from tui_agent.store.log_reader import read_records
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
@@ -66,7 +79,7 @@ examples:
   tui-agent sessions what-if ses_01 --at 40 --reasoning-effort high --worktree ../try-harder
 
 The fork works in a new folder: DIR, or a folder inside the fork's session folder. The folder has the files as they were at
-that event, except ignored and very large files. Actions that the policy would ask about are denied. The exit status is that of
+that event, except ignored, generated and very large files. Actions that the policy would ask about are denied. The exit status is that of
 the fork's run. To print the comparison again: tui-agent compare FORK
 """
 
@@ -216,10 +229,12 @@ def make_fork(base: StartupContext, arguments: argparse.Namespace) -> CreatedFor
     own_folder = store.folder(child) / OWN_WORKSPACE if has_own_folder else None
     try:
         file_bytes = read_limits(base.config.checkpoints).file_bytes
-        workdir, kind, note = anyio.run(
-            _make_folder, home, request.at_seq, worktree, folder or own_folder, file_bytes
-        )
-        place = {"workspace": str(workdir) if workdir else "", "workspace_kind": kind}
+        made = anyio.run(_make_folder, home, request.at_seq, worktree, folder or own_folder, file_bytes)
+        place = {
+            "workspace": str(made.path) if made.path else "",
+            "workspace_kind": made.kind,
+            "left_out_folders": made.named_left_out,
+        }
         changed = request.change.model_copy(update=place)
         store.fork(parent, request.at_seq, child, changed)
     # Also after Ctrl+C: a fork that was not stored must leave no folder behind.
@@ -229,8 +244,9 @@ def make_fork(base: StartupContext, arguments: argparse.Namespace) -> CreatedFor
         raise
     owner = find_fork_point(home, request.at_seq).parent_session
     fork_checkpoints(store.folder(owner), store.folder(child))
+    anyio.run(remove_from_checkpoints, store.folder(child), made.left_out)
     workspace = load_state(store.folder(child)).workspace
-    note = " ".join(filter(None, (_start_note(arguments, request), note)))
+    note = " ".join(filter(None, (_start_note(arguments, request), made.note)))
     return CreatedFork(child, store.folder(child), parent, request.at_seq, workspace, changed, note)
 
 
@@ -259,29 +275,50 @@ def _resolve_path(path: Path | None) -> Path | None:
     return None if path is None else path.expanduser().resolve()
 
 
+@dataclass(frozen=True, slots=True)
+class ForkFolder:
+    """The workspace of a fork.
+
+    - `path`: None if the fork uses the parent's workspace.
+    - `note`: sentences for the user about limitations.
+    - `left_out`: the generated folders that were left out. Their paths end with `/`.
+    """
+
+    path: Path | None = None
+    kind: WorkspaceKind = ""
+    note: str = ""
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def named_left_out(self) -> tuple[str, ...]:
+        """The folders in `left_out`, without caches. Programs create those again by themselves."""
+        return tuple(path for path in self.left_out if PurePosixPath(path).name not in CACHE_FOLDERS)
+
+
 async def _make_folder(
     home: Path, at_seq: int, worktree: Path | None, folder: Path | None, file_bytes: int
-) -> tuple[Path | None, WorkspaceKind, str]:
-    """Create the workspace of a fork; return its path, its kind and a note for the user.
-
-    The path is None if the fork uses the parent's workspace.
-    """
+) -> ForkFolder:
+    """Create the workspace of a fork."""
     if worktree is None and folder is None:
-        return None, "", ""
+        return ForkFolder()
     files = find_files_at(home, at_seq)
     kind: WorkspaceKind = "worktree"
     if worktree is not None:
-        workdir = await add_worktree(files.workspace, worktree, files.store, files.commit)
+        workdir, left_out = await add_worktree(files.workspace, worktree, files.store, files.commit)
         note = files.note if files.commit else _NO_CHECKPOINT
     else:
         assert folder is not None
-        await write_files(files, folder)
+        left_out = await write_files(files, folder)
         current = Path((await to_thread.run_sync(load_state, home)).workspace)
         lacks_git = find_repository(current) and not find_repository(folder)
         kind, git_note = ("copy_without_git", _NO_GIT) if lacks_git else ("copy", "")
         workdir, note = folder, " ".join(filter(None, (files.note, git_note)))
-    left_out = await to_thread.run_sync(describe_left_out, files.workspace, workdir, file_bytes)
-    return workdir, kind, " ".join(filter(None, (note, left_out)))
+    made = ForkFolder(workdir, kind, left_out=left_out)
+    large_files = await to_thread.run_sync(
+        describe_large_files_left_out, files.workspace, workdir, file_bytes, frozenset(left_out)
+    )
+    notes = (note, describe_folders_left_out(made.named_left_out), large_files)
+    return replace(made, note=" ".join(filter(None, notes)))
 
 
 def what_if(arguments: argparse.Namespace) -> int:

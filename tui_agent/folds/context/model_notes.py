@@ -14,7 +14,7 @@ from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.messages import Message, UserMessage
 from tui_agent.protocol.parts import Content, ImageContent, TextContent
-from tui_agent.protocol.unicode_text import escape_unprintable
+from tui_agent.protocol.unicode_text import escape_unprintable, list_first
 from tui_agent.units import format_bytes, format_duration
 
 _JOB = "[Background job "
@@ -26,13 +26,13 @@ _JOB_ENDS: dict[JobEnd, str] = {
     "failed": "could not be started",
     "lost": "was lost: tui-agent crashed while the job ran",
 }
-# Checkpoints hold a `.venv` that git does not ignore, and its editable installs name the old folder.
-_OLD_ENVIRONMENT = "A virtual environment here may still use the old folder's code."
+_MAX_FOLDERS = 8
+"""Maximum number of left-out folders that the note about a fork names."""
 _FORK_NOTES: dict[WorkspaceKind, str] = {
-    "copy": f"[This session now works in a copy of its folder, without ignored files. {_OLD_ENVIRONMENT}]",
-    "copy_without_git": "[This session now works in a copy of its folder, without ignored files. The copy has no"
-    f" .git, so git does not work. {_OLD_ENVIRONMENT}]",
-    "worktree": f"[This session now works in a new git work tree, without ignored files. {_OLD_ENVIRONMENT}]",
+    "copy": "[This session now works in a copy of its folder, without {missing}.]",
+    "copy_without_git": "[This session now works in a copy of its folder, without {missing}. The copy has no .git, so"
+    " git does not work.]",
+    "worktree": "[This session now works in a new git work tree, without {missing}.]",
 }
 
 
@@ -60,7 +60,11 @@ def mention_messages(mentions: tuple[Mention, ...], seq: int) -> list[UserMessag
 def fork_note(changes: ForkChange) -> TextContent | None:
     """Return the note about what the folder of a fork lacks; None if the fork works in its parent's folder."""
     text = _FORK_NOTES.get(changes.workspace_kind)
-    return None if text is None else TextContent(text=text)
+    if text is None:
+        return None
+    folders = list_first([escape_unprintable(name) for name in changes.left_out_folders], _MAX_FOLDERS)
+    missing = f"ignored files and the generated folders {folders}" if folders else "ignored files"
+    return TextContent(text=text.format(missing=missing))
 
 
 def hook_notes(payload: HookRan) -> Iterator[TextContent]:

@@ -43,8 +43,9 @@ class ForkChange(FrozenModel):
     """A fork's changes to its parent's state. Empty fields change nothing.
 
     `workspace`: the fork's folder. `workspace_kind`: a copy of the parent's files, or a new git work tree. The kind
-    `copy_without_git` is a copy outside git of a folder in a git repository. A note tells the model which files are
-    missing in the fork's folder.
+    `copy_without_git` is a copy outside git of a folder in a git repository. `left_out_folders`: the folders of
+    installed or generated files, such as `.venv/`, that the fork's folder lacks although the parent's checkpoint has
+    them; caches such as `__pycache__/` are not listed. A note tells the model what is missing in the fork's folder.
     `model` (a name for `SetModel`), `reasoning_effort`, `context_mode`: settings for the fork. `result`: result for the
     unfinished call `call_id`. `message`: new text for one of the parent's messages. The fork starts before that
     message, and `ContinueTurn` sends the new text.
@@ -52,6 +53,7 @@ class ForkChange(FrozenModel):
 
     workspace: str = ""
     workspace_kind: WorkspaceKind = ""
+    left_out_folders: tuple[str, ...] = ()
     model: str = ""
     reasoning_effort: Effort | None = None
     context_mode: ContextMode | None = None

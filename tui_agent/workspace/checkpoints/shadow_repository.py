@@ -25,7 +25,7 @@ from tui_agent.workspace.checkpoints.atomic_restore import FileOperations
 from tui_agent.workspace.checkpoints.change_detection import changed_after, find_changes
 from tui_agent.workspace.checkpoints.checkpoint_limits import Limits, find_git, unavailable_reason
 from tui_agent.workspace.checkpoints.file_modes import Modes
-from tui_agent.workspace.checkpoints.git_runner import Git, RunProgram, run_program, split_names
+from tui_agent.workspace.checkpoints.git_runner import Git, RunProgram, join_paths, run_program, split_names
 from tui_agent.workspace.checkpoints.maintenance import ContentRedactor, copy_redacted
 from tui_agent.workspace.checkpoints.rooted_files import LINK
 from tui_agent.workspace.checkpoints.store_state import CheckpointStore, disk_error
@@ -276,18 +276,45 @@ class GitCheckpoints:
                 changes.setdefault(path, LineChange(path, 0, 0))
             return sorted(changes.values())
 
-    async def checkout(self, commit: str, dest: Path) -> None:
-        """Write a checkpoint's files into an empty or new folder."""
+    async def checkout(self, commit: str, dest: Path, left_out: Sequence[str] = ()) -> None:
+        """Write a checkpoint's files into an empty or new folder.
+
+        `left_out`: folders of the checkpoint that are not written. Their paths end with `/`.
+        """
         async with self._read_access() as shadow:
             await shadow.find_tree(commit)
             modes = await shadow.read_modes(commit)
             await run_sync(_empty_folder, dest)
             with shadow.draft(empty=True) as draft:
                 await shadow.git("read-tree", commit, index=draft)
-                await shadow.git("checkout-index", "--all", "--quiet", index=draft, tree=dest)
                 tracked = await shadow.load_entries(draft)
+                tracked = {
+                    path: entry for path, entry in tracked.items() if not path.startswith(tuple(left_out))
+                }
+                stdin = join_paths(list(tracked))
+                await shadow.git(
+                    "checkout-index", "--quiet", "-z", "--stdin", stdin=stdin, index=draft, tree=dest
+                )
                 files = {path: entry.git_mode for path, entry in tracked.items() if entry.git_mode != LINK}
                 await run_sync(_set_bits, dest, files, modes)
+
+    async def remove_folders(self, known: str, folders: Sequence[str]) -> None:
+        """Replace the newest checkpoint `known` by one without the files in `folders`, whose paths end with `/`.
+
+        The workspace must not contain the folders. Their removal counts as the user's change.
+        """
+        async with self._open_exclusively(begun=False) as shadow:
+            await store_setup.open_store(shadow)
+            await store_setup.load_checkpoint(shadow, known)
+            paths = tuple(path for path in shadow.tracked if path.startswith(tuple(folders)))
+            commit = await commit_module.commit_changes(
+                shadow,
+                WorkspaceChanges(paths, ()),
+                message="Folders left out",
+                author=plan_module.HUMAN,
+                part=-1,
+            )
+            await run_sync(store_setup.record_stand_in, shadow.git.folder, known, commit)
 
     async def export_bundle(self, dest: Path, redactor: ContentRedactor | None = None) -> dict[str, str]:
         """Write all checkpoints into one file for `git clone`.

@@ -31,28 +31,30 @@ DAMAGED_PREFIX = "damaged-"
 
 
 STAND_INS_FILE = "stand-ins"
-"""Name of a file in the checkpoint store. Each line has a lost checkpoint and its replacement."""
+"""Name of a file in the checkpoint store. Each line has a replaced checkpoint and its replacement.
+
+A checkpoint is replaced if it is lost, or if a fork's folder does not have all of its files.
+"""
 
 
-def record_stand_in(store: Path, lost: str, commit: str) -> None:
-    """Record that `commit` replaces the lost checkpoint `lost`. Raise `OSError` if this fails."""
+def record_stand_in(store: Path, replaced: str, commit: str) -> None:
+    """Record that `commit` replaces the checkpoint `replaced`. Raise `OSError` if this fails."""
     path = store / STAND_INS_FILE
     known = path.read_bytes() if path.exists() else b""
-    write_file(store, STAND_INS_FILE, known + f"{lost} {commit}\n".encode())
+    write_file(store, STAND_INS_FILE, known + f"{replaced} {commit}\n".encode())
 
 
 def resolve_stand_in(store: Path, commit: str) -> str:
-    """Return the checkpoint that replaces the lost checkpoint `commit`, or `commit` itself if nothing replaces it.
+    """Return the checkpoint that replaces the checkpoint `commit`, or `commit` itself if nothing replaces it.
 
     Raise `OSError` if the record cannot be read.
     """
     path = store / STAND_INS_FILE
     if path.exists():
         for line in path.read_text("ascii", "replace").splitlines():
-            lost, _, replacement = line.partition(" ")
-            commit = (
-                replacement if lost == commit else commit
-            )  # a replacement can be lost, too; its line comes later
+            replaced, _, replacement = line.partition(" ")
+            if replaced == commit:
+                commit = replacement  # a replacement can be replaced, too; its line comes later
     return commit
 
 
@@ -183,11 +185,12 @@ def _remove_broken_ref(path: Path) -> None:
 
 
 async def resume_checkpoint(shadow: CheckpointStore, known: str) -> bool:
-    """Continue from the checkpoint `known`; return False if it is lost.
+    """Continue from the checkpoint `known` or its replacement; return False if it is lost.
 
     After False, the caller must take a new first checkpoint. Raise `CheckpointError` if the checkpoint is complete but
     cannot be loaded.
     """
+    known = await run_sync(resolve_stand_in, shadow.git.folder, known)
     try:
         await load_checkpoint(shadow, known)
     except CheckpointError:
