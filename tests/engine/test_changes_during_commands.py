@@ -145,12 +145,35 @@ async def test_a_change_by_another_session_between_two_turns_names_the_session(
         assert [change.other_session for change in by_others] == [*[""] * is_users_too, "Write b"]
         [file] = fold(FilesChanged(), bench.events).files
         session = "the session “Write b”"
-        expected = f"you and {session}" if is_users_too else session
-        assert describe_other_authors(file.other_authors) == f"also changed by {expected}"
+        assert describe_other_authors(file.other_authors) == (
+            f"also changed by {session}{' and by you or another session' if is_users_too else ''}"
+        )
         bench.submit(PlanRevert(to_seq=0))
         planned = await bench.until_payload(CheckpointPlanned)
         [conflict] = [change.conflict for change in planned.changes if change.path == "b.txt"]
-        assert conflict == ("also changed by you" if is_users_too else f"changed by {session}")
+        assert conflict == (
+            "also changed by you or another session" if is_users_too else f"changed by {session}"
+        )
+
+
+async def test_a_change_that_another_session_undid_is_not_called_only_the_users(tmp_path: Path) -> None:
+    """The log of the other session does not name the file's content after its undo."""
+    answers = [write("b.txt", "one"), say("A."), shell("true"), say("A."), shell("true"), say("A.")]
+    edit = call(("edit_file", '{"path": "b.txt", "old_text": "one", "new_text": "theirs"}'))
+    async with told(tmp_path, *answers, session="ses_first") as bench:
+        await turn(bench, "first")
+        async with told(tmp_path, edit, say("B."), session="ses_second") as beside:
+            await turn(beside, "Write b")
+            await turn(bench, "look")
+            await go(beside, Undo())
+        await turn(bench, "look")
+        [file] = fold(FilesChanged(), bench.events).files
+        assert describe_other_authors(file.other_authors) == (
+            "also changed by the session “Write b” and by you or another session"
+        )
+        bench.submit(PlanRevert(to_seq=0))
+        planned = await bench.until_payload(CheckpointPlanned)
+        assert [change.conflict for change in planned.changes] == ["also changed by you or another session"]
 
 
 def fail_to_list(workspace: str, since: float) -> Iterable[OtherChange]:

@@ -159,7 +159,7 @@ async def test_undo_asks_about_a_file_of_its_turn_in_which_the_user_reverted_an_
         await bench.until("checkpoint.planned")
         planned = bench.of(CheckpointPlanned)[-1]
         assert [(change.path, change.conflict) for change in planned.changes] == [
-            ("a.txt", "also changed by you")
+            ("a.txt", "also changed by you or another session")
         ]
         await go(bench, Undo())
         assert place(tmp_path).read_text() == ONLY_FIRST + "more\n"

@@ -129,7 +129,7 @@ async def test_a_file_that_the_user_may_have_changed_while_the_job_ran_stays(tmp
             "old": "human",
         }
         [reason] = bench.of(CheckpointRestored)[-1].skipped_reasons.values()
-        assert reason.startswith("changed by you or by `echo $$")
+        assert reason.startswith("changed by you or another session, or by `echo $$")
 
 
 async def test_a_file_that_the_job_changed_at_its_start_is_the_jobs_later_too(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from dataclasses import field
 from typing import Literal, Protocol
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.events.files import Author, FolderChange
+from tui_agent.protocol.events.files import UNNAMED_AUTHOR, Author, FolderChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ class WorkspaceChanges:
         return bool(self.paths)
 
 
-CHANGED_BY_YOU = "also changed by you"
-"""Value of `RestoreAction.conflict` for a path that the user changed after the session did."""
+CHANGED_BY_OTHERS = f"also changed by {UNNAMED_AUTHOR}"
+"""Value of `RestoreAction.conflict` for a path that the user or another session changed after the session did."""
 
 
 @dataclass(frozen=True, slots=True)

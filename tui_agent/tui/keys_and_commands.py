@@ -320,7 +320,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("tree_leave", "go back", "Tree", keys=("escape", "q"), scope="tree", footer="back", rank=7, method="close_detail_or_leave"),
     _a("checkpoint_go", "revert to the chosen checkpoint: conversation, files, or both", "Checkpoints", keys=("enter",), scope="checkpoints", footer="revert to it", rank=1, method="enter"),
     _a("checkpoint_row", "choose the previous or next checkpoint", "Checkpoints", keys=("up", "down"), scope="checkpoints", choices=2, method="move"),
-    _a("checkpoint_author", "show all changes, or only changes by the agent, by commands or by you", "Checkpoints", keys=("1", "2", "3", "4"), scope="checkpoints", footer="author", rank=3, choices=4, method="show_author"),
+    _a("checkpoint_author", "show all changes, or only changes by the agent, by commands or by others", "Checkpoints", keys=("1", "2", "3", "4"), scope="checkpoints", footer="author", rank=3, choices=4, method="show_author"),
     _a("checkpoint_leave", "go back", "Checkpoints", keys=("escape", "q"), scope="checkpoints", footer="back", rank=4, method="close_detail_or_leave"),
     _a("map_row", "choose the previous or next row", "Map", keys=("up", "down"), scope="map", choices=2, method="move"),
     _a("map_mention", "mention the file in the message (on a narrow screen, show its details first)", "Map", keys=("enter",), scope="map", footer="mention it", rank=1, method="enter"),

@@ -249,7 +249,9 @@ async def test_one_change_is_reverted_after_a_question_and_its_outcome_is_shown(
         assert "LINE 20" not in driven.text() and "LINE 3" in driven.text()
         await driven.press("r")
         assert isinstance(driven.app.screen, Confirm)
-        assert driven.app.screen.paragraphs[1].startswith("Your own lines in this file are kept.")
+        assert driven.app.screen.paragraphs[1].startswith(
+            "Lines that you or another session wrote in this file are kept."
+        )
         end_grace_period(driven.app.screen)
         await driven.press("enter")
         await driven.settle()

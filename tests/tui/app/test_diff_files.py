@@ -172,7 +172,7 @@ async def test_your_lines_are_not_counted_and_are_kept_by_a_revert() -> None:
         assert isinstance(question, Confirm)
         assert question.paragraphs == (
             "a.txt, lines 1–3: +2",
-            "Your own lines in this file are kept. Only this change is reverted. /redo restores it.",
+            "Lines that you or another session wrote in this file are kept. Only this change is reverted. /redo restores it.",
         )
         end_grace_period(question)
         await driven.press("enter")
@@ -210,7 +210,9 @@ async def test_a_change_in_which_you_changed_the_same_lines_is_marked_and_not_re
         turn(driven, 2, by_you, change(session, "a.txt", versions[1], versions[2], "command"))
         await driven.settle()
         sheet = await show(driven)
-        assert re.search(r"a\.txt +\+3 +created +1 line also changed by you", driven.text())
+        assert re.search(
+            r"a\.txt +\+3 +created +1 line also changed by you or another session", driven.text()
+        )
         assert "R revert it" not in driven.text()
         await driven.press("r")
         assert driven.app.screen is sheet
@@ -219,7 +221,9 @@ async def test_a_change_in_which_you_changed_the_same_lines_is_marked_and_not_re
         assert session.submitted == []
         await driven.press("escape")
         await show(driven, "turn 2")
-        assert "also changed by you" not in driven.text() and "R revert it" in driven.text()
+        assert (
+            "also changed by you or another session" not in driven.text() and "R revert it" in driven.text()
+        )
 
 
 async def test_lines_that_another_session_changed_too_name_the_session() -> None:

@@ -117,7 +117,9 @@ async def test_undo_after_a_long_command_does_not_ask_if_nothing_is_uncertain() 
         await driven.settle()
         await driven.type("/undo")
         await driven.press("enter")
-        plan_undo(driven, to_seq, planned_change("a.py", "also changed by you", uncertain=False))
+        plan_undo(
+            driven, to_seq, planned_change("a.py", "also changed by you or another session", uncertain=False)
+        )
         await driven.settle()
         assert [type(command) for command in driven.session.submitted] == [PlanRevert, Undo]
 

@@ -150,7 +150,7 @@ def test_with_the_conversation_they_are_left_alone_and_named(call: Call, tmp_pat
     assert status == 0
     left: dict[str, Any] = files(work)
     assert left == {"a.txt": "as found\n", "more.txt": "mine\n"}
-    assert "Kept, because you or another program also changed them" in out
+    assert "Kept, because you or another session also changed them" in out
     assert out.endswith("  more.txt\n")
 
 

@@ -156,7 +156,7 @@ def print_result(result: RevertResult, request: Revert) -> None:
     kept_paths = [*restored.skipped_paths, *(path for path, _ in restored.kept_folders)]
     if kept_paths:
         say(
-            "Kept, because you or another program also changed them (to restore one: --files --overwrite PATH):"
+            "Kept, because you or another session also changed them (to restore one: --files --overwrite PATH):"
         )
         for path in kept_paths:
             reason = restored.skipped_reasons.get(path, "")
@@ -175,8 +175,8 @@ examples:
   tui-agent sessions revert ses_01 --to 40 --conversation --json
 
 Nothing is lost: /redo in the app, or a revert to the event you came from, restores the previous state. Files that you or
-another program also changed are kept; to restore one anyway, use --overwrite. Exit status 4: nothing was done, because
-every file was also changed by you or another program. Exit status 1: a file could not be
+another session also changed are kept; to restore one anyway, use --overwrite. Exit status 4: nothing was done, because
+every file was also changed by you or another session. Exit status 1: a file could not be
 restored; the reason is printed on standard error.
 """
 CHECKPOINT_EXAMPLES = """\
@@ -199,7 +199,7 @@ def add_verbs(verbs: Verbs) -> None:
     add_list_option(
         parser,
         "--overwrite PATH",
-        "restore this file although you or another program also changed it (can be repeated)",
+        "restore this file although you or another session also changed it (can be repeated)",
     )
     states = verbs.add(
         "checkpoints",
@@ -244,7 +244,7 @@ def revert_session(arguments: argparse.Namespace) -> int:
         return Exit.FAILED if result.blocked else Exit.DONE
     paths = ", ".join(act.path for act in result.plan.changes)
     warn(
-        f"Nothing was restored, because you or another program also changed these files: {paths}. "
+        f"Nothing was restored, because you or another session also changed these files: {paths}. "
         "To restore one anyway, add --overwrite PATH."
     )
     return Exit.DENIED

@@ -15,13 +15,14 @@ from anyio import to_thread
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import BranchesView, is_on_branch, last_shared, stretches
 from tui_agent.folds.session.state_view import SessionStateView
-from tui_agent.ports.checkpoint import CHANGED_BY_YOU, Checkpoints, RestoreAction, RestorePlan
+from tui_agent.ports.checkpoint import CHANGED_BY_OTHERS, Checkpoints, RestoreAction, RestorePlan
 from tui_agent.ports.log import OtherChange
 from tui_agent.protocol.base import CallId, JobId
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.files import (
     LONG_COMMAND_S,
     MAX_PATHS_IN_EVENT,
+    UNNAMED_AUTHOR,
     CheckpointPlanned,
     CheckpointRestored,
     CheckpointTaken,
@@ -92,7 +93,7 @@ async def make_restore_plan(
     actions = []
     for action in plan.actions:
         if action.path in reverted.kept_paths and not action.conflict:
-            action = replace(action, conflict=CHANGED_BY_YOU)
+            action = replace(action, conflict=CHANGED_BY_OTHERS)
         elif not action.folder and (change := shared.find(action.path)) is not None:
             action = _with_reason(action, change, stopped_calls, listed_paths)
         actions.append(action)
@@ -108,7 +109,7 @@ def _with_reason(
     """Return a planned action with the conflict that `change` causes."""
     if change.is_contested:
         # The checkpoint counts the change as the user's already. Only the reason becomes more exact.
-        return replace(action, conflict=change.reason) if action.conflict == CHANGED_BY_YOU else action
+        return replace(action, conflict=change.reason) if action.conflict == CHANGED_BY_OTHERS else action
     is_job_file = (
         change.is_uncertain
         and change.call_id in stopped_calls
@@ -320,7 +321,7 @@ def find_shared_changes(
         for change in run.contested:
             reason = (
                 _other_session(run, change, others.get(change.path, ()))
-                or f"changed by you or by `{run.command}`"
+                or f"changed by {UNNAMED_AUTHOR}, or by `{run.command}`"
             )
             by_path[change.path] = SharedChange(reason, False, True, run.call_id)
     return shared

@@ -47,7 +47,7 @@ from tui_agent.errors import UsageError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import Reason, is_on_branch, last_shared, stretches
 from tui_agent.folds.session.state_view import SessionStateView
-from tui_agent.ports.checkpoint import CHANGED_BY_YOU, Checkpoints, RestorePlan, RestoreResult
+from tui_agent.ports.checkpoint import CHANGED_BY_OTHERS, Checkpoints, RestorePlan, RestoreResult
 from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, RevertHunk, Undo
 from tui_agent.protocol.envelope import known_events
@@ -458,7 +458,7 @@ class Rewind:
         kept_paths = tuple(path for path in restored.kept_paths if path not in restored.blocked)
         own_kept_paths = tuple(path for path in kept_paths if path not in generated)
         reasons = {
-            action.path: action.conflict for action in plan.actions if action.conflict != CHANGED_BY_YOU
+            action.path: action.conflict for action in plan.actions if action.conflict != CHANGED_BY_OTHERS
         }
         recorder.append(
             CheckpointRestored(

@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import (
+    UNNAMED_AUTHOR,
     Author,
     CheckpointRestored,
     CheckpointTaken,
@@ -152,10 +153,21 @@ class ChangedFile:
 
 
 def describe_other_authors(authors: Sequence[str]) -> str:
-    """Return who else changed a file, e.g. `also changed by you`. `authors`: those of `ChangedFile.other_authors`."""
+    """Return who else changed a file, e.g. `also changed by you or another session`.
+
+    `authors`: those of `ChangedFile.other_authors`.
+    """
     sessions = [session for session in authors if session]
-    names = [f"the session “{sessions[0]}”"] if len(sessions) == 1 else ["other sessions"] if sessions else []
-    return f"also changed by {' and '.join([*(['you'] if '' in authors or not authors else []), *names])}"
+    names = (
+        [f"by the session “{sessions[0]}”"]
+        if len(sessions) == 1
+        else ["by other sessions"]
+        if sessions
+        else []
+    )
+    if "" in authors or not authors:
+        names.append(f"by {UNNAMED_AUTHOR}")
+    return f"also changed {' and '.join(names)}"
 
 
 def unchanged_file(change: FileChanged) -> ChangedFile:

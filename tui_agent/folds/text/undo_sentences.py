@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tui_agent.folds.session.changed_files import format_files
-from tui_agent.protocol.events.files import CheckpointRestored
+from tui_agent.protocol.events.files import UNNAMED_AUTHOR, CheckpointRestored
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.unicode_text import clip_line, format_count, list_first
 
@@ -80,7 +80,7 @@ def describe_kept_files(restored: CheckpointRestored) -> str:
     parts = []
     if count:
         listed = list_names(by_user, is_complete=count <= len(by_user))
-        parts.append(f"{format_count(count, 'file')} kept, changed by you or another session: {listed}")
+        parts.append(f"{format_count(count, 'file')} kept, changed by {UNNAMED_AUTHOR}: {listed}")
     parts += [
         f"{format_count(len(paths), 'file')} kept, {reason}: {list_names(paths, is_complete=True)}"
         for reason, paths in by_reason.items()

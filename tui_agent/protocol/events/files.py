@@ -1,12 +1,17 @@
 """Events of files: reads, changes and checkpoints of the workspace."""
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from pydantic import Field
 
 from tui_agent.protocol.base import CallId, FrozenModel, Payload
 
 Author: TypeAlias = Literal["agent", "command", "human"]
+UNNAMED_AUTHOR: Final = "you or another session"
+"""Who made a change with the author `human` that names no other session.
+
+The log cannot tell them apart, for example if another session undid its own change.
+"""
 
 MAX_PATHS_IN_EVENT = 200
 """Maximum number of paths listed in one event."""

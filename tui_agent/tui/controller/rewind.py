@@ -10,6 +10,7 @@ from tui_agent.folds.transcript.entries import ToolEntry, TurnEntry, UserEntry
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
 from tui_agent.protocol.events.files import (
     LONG_COMMAND_S,
+    UNNAMED_AUTHOR,
     CheckpointPlanned,
     CheckpointRestored,
     PlannedFileChange,
@@ -369,7 +370,7 @@ class RewindActions:
 
         title = f"Kept {format_count(count, 'file')}"
         if not reasons:
-            title = f"{title}, because you or another session changed {pronoun} too"
+            title = f"{title}, because {UNNAMED_AUTHOR} changed {pronoun} too"
         picker = KeptFilesPicker(title, items)
         picker.covered_prompt = host.questions.cover_prompt()
         self._kept_files = picker, host.views.branches.view().undo_to
@@ -418,7 +419,7 @@ def _file_items(planned: CheckpointPlanned) -> list[Item]:
     for folder in planned.folders:
         for count, group in ((folder.files, _FILES), (folder.conflicts, _LEFT)):
             if count:
-                about = "also changed by you" if group == _LEFT else ""
+                about = f"also changed by {UNNAMED_AUTHOR}" if group == _LEFT else ""
                 word = " removed" if group == _FILES and folder.removed == count else ""
                 right = f"{format_count(count, 'file')}{word}"
                 rows.append(_file_item(folder.path, group, about=about, right=right))

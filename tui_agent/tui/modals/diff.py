@@ -18,6 +18,7 @@ from tui_agent.folds.session.changed_files import (
 from tui_agent.folds.text.line_diff import count_line_changes, first_line, hunk_sides, split_hunks
 from tui_agent.folds.transcript.entries import NoticeEntry
 from tui_agent.protocol.commands import RevertHunk
+from tui_agent.protocol.events.files import UNNAMED_AUTHOR
 from tui_agent.protocol.events.session import RevertedHunk
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.app_context import AppContext, DiskChange
@@ -429,7 +430,7 @@ def _describe(file: ChangedFile, hunk: str, minus: str) -> list[str]:
     """Return paragraphs about the effect of reverting a hunk (a part of a diff). `minus`: the sign for removed lines."""
     changes = format_line_changes(*count_line_changes(*hunk_sides(hunk)), minus)
     counts = " ".join(words for words, _ in changes)
-    note = "Your own lines in this file are kept. " if "human" in file.authors else ""
+    note = f"Lines that {UNNAMED_AUTHOR} wrote in this file are kept. " if "human" in file.authors else ""
     place = f"{file.path}, {_describe_lines(hunk)}"
     return [f"{place}: {counts}", f"{note}Only this change is reverted. /redo restores it."]
 

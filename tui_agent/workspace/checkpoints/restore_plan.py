@@ -16,7 +16,7 @@ from tui_agent.errors import CheckpointError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.text.line_diff import split_lines
 from tui_agent.folds.text.plain_text import decode_text
-from tui_agent.ports.checkpoint import CHANGED_BY_YOU, RestoreAction, RestorePlan
+from tui_agent.ports.checkpoint import CHANGED_BY_OTHERS, RestoreAction, RestorePlan
 from tui_agent.workspace.checkpoints.change_detection import unsaveable_reason
 from tui_agent.workspace.checkpoints.commit import REVERTED
 from tui_agent.workspace.checkpoints.commit_message import parse_before_lines, parse_left_lines
@@ -297,7 +297,7 @@ def _plan_operations(
             if kind is not None:
                 head_bits = 0 if head is None else shadow.modes.bits(path, head.git_mode)
                 is_changed = path in ours.humans or not matches_entry(state, head, head_bits)
-                conflict = CHANGED_BY_YOU if is_changed else ""
+                conflict = CHANGED_BY_OTHERS if is_changed else ""
                 if kind == "remove" and path in ours.unsaved:
                     conflict = conflict or NOT_SAVED
                 operations.append(

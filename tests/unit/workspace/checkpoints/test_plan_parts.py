@@ -69,7 +69,7 @@ async def test_a_plan_names_what_holds_the_place_of_another(tmp_path: Path) -> N
     write(folder, {"box": "human\n"})
     plan = await made.plan_restore(first)
     assert [(act.path, act.kind, act.conflict) for act in plan.actions] == [
-        ("box", "remove", "also changed by you"),
+        ("box", "remove", "also changed by you or another session"),
         ("box/in", "create", "box is not a folder any more"),
         ("free", "remove", ""),
         ("free/in", "create", ""),
@@ -91,7 +91,7 @@ async def test_a_plan_tells_of_bits_of_links_and_of_what_a_person_changed(tmp_pa
     assert [(act.path, act.kind, act.added, act.removed, act.conflict) for act in plan.actions] == [
         ("bits", "mode", 0, 0, ""),
         ("link", "write", 1, 1, ""),
-        ("mine", "write", 1, 1, "also changed by you"),
+        ("mine", "write", 1, 1, "also changed by you or another session"),
         ("pipe", "write", 1, 0, "a pipe, socket or device is in its place"),
     ]
     restored = await made.restore(plan)

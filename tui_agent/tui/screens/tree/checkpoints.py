@@ -12,6 +12,7 @@ from textual.strip import Strip
 from tui_agent.folds.session.changed_files import ChangedFile, format_files, format_folders
 from tui_agent.folds.session.checkpoints import Checkpoint
 from tui_agent.folds.text.line_diff import FileCounts, LineDiff
+from tui_agent.protocol.events.files import UNNAMED_AUTHOR
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import read_rows
@@ -29,9 +30,9 @@ MAX_FILES = 20
 _AUTHORS: Final[dict[str, str]] = {
     "agent": "the agent's edit",
     "command": "a command, as a side effect",
-    "human": "you, between the agent's changes",
+    "human": f"{UNNAMED_AUTHOR}, between the agent's changes",
 }
-_SHORT_AUTHORS: Final[dict[str, str]] = {"human": "you"}
+_SHORT_AUTHORS: Final[dict[str, str]] = {"human": "others"}
 """Maps an author's name in the log to the name in the list, if the names differ."""
 EMPTY = "No checkpoints yet. The first one is made before the first change to a file."
 
