@@ -114,6 +114,26 @@ def test_the_end_of_the_last_line_is_reverted_only_where_it_is_still_the_last() 
         assert join_lines(revert_traced_hunk(lines, 0, split_lines(now)).lines) == expected
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "now", "reverted"),
+    [
+        ("a\nb", "a\nB", "a\nB\nmine", "a\nb\nmine"),
+        ("a\nb", "a\nB", "a\nB\nmine\n", "a\nb\nmine\n"),
+        ("", "x = 1", "x = 1\ny = 2\n", "y = 2\n"),
+    ],
+)
+def test_a_line_of_the_user_below_the_sessions_last_line_without_a_line_feed_is_not_shared(
+    before: str, after: str, now: str, reverted: str
+) -> None:
+    versions = [split_lines(text) for text in (before, after, now)]
+    assert diff_traced_lines(trace_lines(versions)).shared_lines == {}
+    for known in (versions, versions[:2]):
+        result = revert_traced_hunk(trace_lines(known), 0, versions[-1])
+        assert (join_lines(result.lines), result.shared_lines) == (reverted, ())
+    changed = split_lines("a\nours\nmine")
+    assert revert_traced_hunk(trace_lines(versions[:2]), 0, changed).shared_lines
+
+
 def test_line_numbers_are_described_in_a_few_ranges() -> None:
     assert [describe_lines(numbers) for numbers in ((3,), (3, 4, 5, 9), (1, 3), range(1, 15, 2))] == [
         "line 3",

@@ -10,7 +10,14 @@ from itertools import groupby, islice
 from typing import NamedTuple
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.text.line_diff import Change, LineDiff, find_changes, format_changes, group_changes
+from tui_agent.folds.text.line_diff import (
+    NO_NEWLINE_END,
+    Change,
+    LineDiff,
+    find_changes,
+    format_changes,
+    group_changes,
+)
 from tui_agent.protocol.unicode_text import format_count
 
 MAX_NAMED_RANGES = 5
@@ -184,6 +191,8 @@ def _shared_lines(blocks: Iterable[_Block]) -> tuple[int, ...]:
 
 def _add_change(lines: Sequence[TracedLine], version: Sequence[str], *, by_user: bool) -> list[TracedLine]:
     """Return the lines after the user or the session changed the file to `version`."""
+    if by_user:
+        lines = _end_sessions_last_line(lines, version)
     places = [place for place, line in enumerate(lines) if line.in_file]
     result: list[TracedLine] = []
     done = 0
@@ -202,6 +211,20 @@ def _add_change(lines: Sequence[TracedLine], version: Sequence[str], *, by_user:
             result += _merge_sessions_change(old, texts)
         done = end
     return [*result, *lines[done:]]
+
+
+def _end_sessions_last_line(lines: Sequence[TracedLine], version: Sequence[str]) -> Sequence[TracedLine]:
+    """Return `lines`. If the user only added a line feed to the session's last line, the line has it already.
+
+    So lines that the user writes below this line are not a change of the line itself.
+    """
+    last = max((place for place, line in enumerate(lines) if line.in_file), default=None)
+    if last is None or not lines[last].is_added:
+        return lines
+    text = lines[last].text.removesuffix(NO_NEWLINE_END)
+    if text == lines[last].text or text not in version:
+        return lines
+    return [*lines[:last], lines[last]._replace(text=text), *lines[last + 1 :]]
 
 
 def _merge_sessions_change(old: Sequence[TracedLine], texts: Sequence[str]) -> list[TracedLine]:

@@ -17,7 +17,7 @@ CONTEXT_LINES = 3
 EXACT_LIMIT = 1_000_000
 """Maximum product of both texts' line counts for an exact comparison."""
 NO_NEWLINE = "\\ No newline at end of file"
-_NO_NEWLINE_END: Final = f"\n{NO_NEWLINE}"
+NO_NEWLINE_END: Final = f"\n{NO_NEWLINE}"
 _HUNK_HEAD: Final = re.compile(r"^@@ -(?P<old>\d+)(?:,\d+)? \+(?P<new>\d+)(?:,\d+)? @@$", re.MULTILINE)
 
 
@@ -59,14 +59,14 @@ def split_lines(text: str) -> list[str]:
     if lines[-1] == "":
         lines.pop()
     else:
-        lines[-1] += _NO_NEWLINE_END
+        lines[-1] += NO_NEWLINE_END
     return lines
 
 
 def join_lines(lines: Sequence[str]) -> str:
     """Return the text of lines that `split_lines` returned. Every line but the last gets a line feed."""
-    text = "".join(f"{line.removesuffix(_NO_NEWLINE_END)}\n" for line in lines)
-    return text.removesuffix("\n") if lines and lines[-1].endswith(_NO_NEWLINE_END) else text
+    text = "".join(f"{line.removesuffix(NO_NEWLINE_END)}\n" for line in lines)
+    return text.removesuffix("\n") if lines and lines[-1].endswith(NO_NEWLINE_END) else text
 
 
 def find_changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
@@ -231,7 +231,7 @@ def hunk_sides(hunk: str) -> tuple[list[str], list[str]]:
     for line in hunk.removesuffix("\n").split("\n")[1:]:
         if line == NO_NEWLINE:
             for side in last:
-                side[-1] += _NO_NEWLINE_END
+                side[-1] += NO_NEWLINE_END
             continue
         last = sides if line[:1] in ("", " ") else (sides[line[0] == "+"],)
         for side in last:
