@@ -82,6 +82,21 @@ async def test_kept_changes_are_counted_once_and_undone_with_their_turn(tmp_path
         assert (files(tmp_path), counted(bench)) == ({}, {})
 
 
+async def test_kept_changes_of_a_secret_file_have_its_lines_and_not_those_of_the_placeholder(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / ".env").write_text("A=1\n")
+    script = shell("printf 'B=2\\nC=3\\n' >> .env; printf 'A=1\\nB=2\\n' > new.env")
+    async with told(tmp_path, say("A."), script, say("B.")) as bench:
+        await turn(bench, "first")
+        await turn(bench, "second")
+        changed = counted(bench)
+        assert changed[".env"] == (2, 0, ("command",))
+        await keep_files(bench, "second")
+        assert counted(bench) == changed
+
+
 @pytest.mark.slow
 async def test_kept_permissions_are_counted_until_they_are_undone(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()

@@ -229,11 +229,13 @@ def make_fork(base: StartupContext, arguments: argparse.Namespace) -> CreatedFor
     own_folder = store.folder(child) / OWN_WORKSPACE if has_own_folder else None
     try:
         file_bytes = read_limits(base.config.checkpoints).file_bytes
-        made = anyio.run(_make_folder, home, request.at_seq, worktree, folder or own_folder, file_bytes)
+        fork_folder = anyio.run(
+            _make_folder, home, request.at_seq, worktree, folder or own_folder, file_bytes
+        )
         place = {
-            "workspace": str(made.path) if made.path else "",
-            "workspace_kind": made.kind,
-            "left_out_folders": made.named_left_out,
+            "workspace": str(fork_folder.path) if fork_folder.path else "",
+            "workspace_kind": fork_folder.kind,
+            "left_out_folders": fork_folder.named_left_out,
         }
         changed = request.change.model_copy(update=place)
         store.fork(parent, request.at_seq, child, changed)
@@ -244,9 +246,9 @@ def make_fork(base: StartupContext, arguments: argparse.Namespace) -> CreatedFor
         raise
     owner = find_fork_point(home, request.at_seq).parent_session
     fork_checkpoints(store.folder(owner), store.folder(child))
-    anyio.run(remove_from_checkpoints, store.folder(child), made.left_out)
+    anyio.run(remove_from_checkpoints, store.folder(child), fork_folder.left_out)
     workspace = load_state(store.folder(child)).workspace
-    note = " ".join(filter(None, (_start_note(arguments, request), made.note)))
+    note = " ".join(filter(None, (_start_note(arguments, request), fork_folder.note)))
     return CreatedFork(child, store.folder(child), parent, request.at_seq, workspace, changed, note)
 
 
@@ -313,12 +315,12 @@ async def _make_folder(
         lacks_git = find_repository(current) and not find_repository(folder)
         kind, git_note = ("copy_without_git", _NO_GIT) if lacks_git else ("copy", "")
         workdir, note = folder, " ".join(filter(None, (files.note, git_note)))
-    made = ForkFolder(workdir, kind, left_out=left_out)
+    fork_folder = ForkFolder(workdir, kind, left_out=left_out)
     large_files = await to_thread.run_sync(
         describe_large_files_left_out, files.workspace, workdir, file_bytes, frozenset(left_out)
     )
-    notes = (note, describe_folders_left_out(made.named_left_out), large_files)
-    return replace(made, note=" ".join(filter(None, notes)))
+    notes = (note, describe_folders_left_out(fork_folder.named_left_out), large_files)
+    return replace(fork_folder, note=" ".join(filter(None, notes)))
 
 
 def what_if(arguments: argparse.Namespace) -> int:

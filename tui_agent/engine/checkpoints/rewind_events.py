@@ -17,6 +17,7 @@ from tui_agent.errors import CheckpointError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.changed_files import GeneratedFiles
 from tui_agent.folds.session.state_view import OpenCall
+from tui_agent.folds.text.redaction_placeholders import SECRET_FILE_CONTENT
 from tui_agent.ports.checkpoint import Checkpoints, FileDifference, RestoreResult
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol.base import CallId, JobId
@@ -37,6 +38,7 @@ class FileRecords:
       the file has no change by the session.
     - `hidden_changes`: for each file, the checksums of the lines in which a redacted value changed, as in
       `file.changed`.
+    - `counts`: for each file, the numbers of lines that its changes added and removed, without subtracting anything.
     - `generated`: for each generated folder, the number of its files that the session changed.
     """
 
@@ -45,6 +47,7 @@ class FileRecords:
     authors: dict[str, Author] = field(default_factory=dict)
     by_user: dict[str, Author | None] = field(default_factory=dict)
     hidden_changes: dict[str, frozenset[int]] = field(default_factory=dict)
+    counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     generated: GeneratedFiles = field(default_factory=GeneratedFiles)
 
 
@@ -60,6 +63,8 @@ def read_file_records(records: Iterable[Record]) -> FileRecords:
             files.newest[change.path] = change
             earlier = files.hidden_changes.get(change.path, frozenset())
             files.hidden_changes[change.path] = earlier.union(change.hidden_changes)
+            added, removed = files.counts.get(change.path, (0, 0))
+            files.counts[change.path] = added + change.added, removed + change.removed
             if change.first_author != "human":
                 files.authors[change.path] = change.first_author
             if change.author == "human":
@@ -126,7 +131,11 @@ def find_kept_changes(blobs: Blobs, old_branch: FileRecords, new_branch: FileRec
         keeps_mode = newest is not None and newest.is_mode_only
         if start.disk_sha256_after == end.disk_sha256_after and not keeps_mode:
             continue
-        added, removed = count_lines(read_stored(blobs, start.after), read_stored(blobs, end.after))
+        contents = read_stored(blobs, start.after), read_stored(blobs, end.after)
+        if SECRET_FILE_CONTENT in contents:
+            added, removed = _sum_counts(path, old_branch, new_branch)
+        else:
+            added, removed = count_lines(*contents)
         hidden = old_branch.hidden_changes.get(path, frozenset()) | new_branch.hidden_changes.get(
             path, frozenset()
         )
@@ -143,6 +152,16 @@ def find_kept_changes(blobs: Blobs, old_branch: FileRecords, new_branch: FileRec
         }
         changes.append(end.model_copy(update=update))
     return changes
+
+
+def _sum_counts(path: str, old_branch: FileRecords, new_branch: FileRecords) -> tuple[int, int]:
+    """Return the numbers of lines added and removed between the new branch's end and the old branch's end.
+
+    The log does not hold the contents of a secret file, so the recorded counts of its changes are used.
+    """
+    added, removed = old_branch.counts.get(path, (0, 0))
+    reversed_added, reversed_removed = new_branch.counts.get(path, (0, 0))
+    return added + reversed_removed, removed + reversed_added
 
 
 def count_kept_folders(old_branch: FileRecords, new_branch: FileRecords) -> tuple[FolderChange, ...]:
