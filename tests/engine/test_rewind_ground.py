@@ -9,6 +9,7 @@ import pytest
 from tests.engine.harness import running, say
 from tests.engine.test_rewind import files, go, said, shell, told, tools, turn, write
 from tests.engine.test_rewind_records import kinds
+from tui_agent.engine.checkpoints import revert_plan
 from tui_agent.engine.checkpoints.revert_plan import plan_event as told_of
 from tui_agent.ports.checkpoint import RestoreAction, RestorePlan, RestoreResult
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
@@ -47,7 +48,11 @@ def test_a_plan_names_so_many_paths_and_counts_the_rest(beyond: int) -> None:
     )
 
 
-async def test_a_move_over_many_files_names_so_many_and_counts_the_rest(tmp_path: Path) -> None:
+async def test_a_move_over_many_files_names_so_many_and_counts_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # On a busy machine the command may take long, and the undo would then ask about its files.
+    monkeypatch.setattr(revert_plan, "LONG_COMMAND_S", 60.0)
     count = MAX_PATHS_IN_EVENT + 2
     async with told(tmp_path, shell(f"for i in $(seq {count}); do echo x > f$i; done"), say("A.")) as bench:
         await turn(bench, "first")

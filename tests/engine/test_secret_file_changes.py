@@ -2,19 +2,25 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.engine.harness import say
 from tests.engine.test_rewind import files, go, shell, told, turn
 from tests.stubs.sandboxed import git
+from tui_agent.engine.checkpoints.attribution import file_changed_event
 from tui_agent.export.export_content import Texts
 from tui_agent.export.formats import export_text
 from tui_agent.folds.base import fold
 from tui_agent.folds.comparison.net_changes import net_file_changes
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.policy.places.path_places import may_hold_secrets
+from tui_agent.ports.checkpoint import FileDifference
 from tui_agent.protocol.commands import Redo, RunUserShell, Undo
 from tui_agent.protocol.events.files import FileChanged
+from tui_agent.session.clock import SystemClock
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.redaction.redactor import Redactor
+from tui_agent.store.session_store import SessionStore
 
 NOTE = "it may hold secrets, so its content is not recorded"
 VALUES = ("4711-9932", "correct horse", "8888-1111")
@@ -84,3 +90,28 @@ async def test_exports_hide_the_content_that_an_older_version_stored(tmp_path: P
         by_command = change.model_copy(update={"author": "command"})
         view = fold(FilesChanged(), [bench.events[-1].model_copy(update={"payload": by_command})])
         assert [net.note for net in texts.net_changes(view)] == [NOTE]
+
+
+@pytest.mark.parametrize(
+    ("versions", "counts"),
+    [
+        ((None, "A=1\nB=2\n", "A=1\nB=2\nC=3\n"), (1, 0)),
+        ((None, "A=1\nB=2\n", "A=1\n"), (0, 1)),
+        ((None, "A=1\nB=2\n", None), (0, 2)),
+        (("A=1\n", "A=1\nB=2\n", "A=1\n"), (0, 1)),
+        (("A=1\n", None, "A=1\nB=2\n"), (2, 0)),
+    ],
+)
+def test_a_change_after_a_recorded_change_of_a_secret_file_counts_its_lines(
+    tmp_path: Path, versions: tuple[str | None, ...], counts: tuple[int, int]
+) -> None:
+    redactor = Redactor(is_secret_file=may_hold_secrets)
+    blobs = SessionStore(tmp_path / "sessions", SystemClock(), redactor).create("ses_1").blobs
+    start, middle, end = (None if text is None else text.encode() for text in versions)
+
+    def difference(before: bytes | None, after: bytes | None) -> FileDifference:
+        return FileDifference(".env", before, after, len(before or b""), len(after or b""), 0o600)
+
+    recorded = file_changed_event(blobs, difference(start, middle), "agent", None)
+    event = file_changed_event(blobs, difference(start, end), "human", None, recorded)
+    assert (event.added, event.removed) == counts

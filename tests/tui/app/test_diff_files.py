@@ -246,4 +246,4 @@ async def test_a_file_in_which_you_undid_the_agents_change_by_hand_says_so() -> 
         session.feed(change(session, "a.txt", b"a\nB\n", b"a\nb\nmine\n", "human"))
         await driven.settle()
         sheet = await show(driven)
-        assert "Only your own changes are left." in driven.text() and "+" not in sheet.right
+        assert "Only changes by you or another session are left." in driven.text() and "+" not in sheet.right

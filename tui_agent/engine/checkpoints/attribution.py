@@ -13,6 +13,7 @@ from tui_agent.engine.checkpoints.revert_plan import ReadOtherChanges
 from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import BlobNotFound, StoreError
 from tui_agent.folds.session.state_view import SessionStateView, UncheckpointedChange
+from tui_agent.folds.text.redaction_placeholders import SECRET_FILE_CONTENT
 from tui_agent.ports.checkpoint import Checkpoints, FileDifference, WorkspaceChanges
 from tui_agent.ports.log import Blobs, OtherChange
 from tui_agent.protocol.base import CallId
@@ -235,10 +236,32 @@ def file_changed_event(
     if recorded.disk_sha256_after != (old and old.sha256):
         # The content in between is stored only without its secrets. Compared with the file itself, each line with a
         # secret would differ.
-        added, removed = count_lines(read_stored(blobs, recorded.after), read_stored(blobs, event.after))
+        contents = read_stored(blobs, recorded.after), read_stored(blobs, event.after)
+        if SECRET_FILE_CONTENT in contents:
+            added, removed = _subtract_counts(file, old and old.sha256, recorded, counts)
+        else:
+            added, removed = count_lines(*contents)
         hidden = set(event.hidden_changes).difference(recorded.hidden_changes) if recorded.after else ()
         start |= {"added": added, "removed": removed, "hidden_changes": tuple(sorted(hidden))}
     return event.model_copy(update=start)
+
+
+def _subtract_counts(
+    file: FileDifference, checkpoint_sha256: str | None, recorded: FileChanged, counts: tuple[int, int]
+) -> tuple[int, int]:
+    """Return the numbers of lines of a secret file that were added and removed after the change `recorded`.
+
+    The log does not hold the content of such a file. So the counts of `recorded` are subtracted from those since the
+    checkpoint (`counts`). If `recorded` did not start at the checkpoint's version, the numbers are unknown, and 0.
+
+    `checkpoint_sha256`: hex SHA-256 of the checkpoint's version of the file; None if there is none.
+    """
+    if recorded.after is None:
+        return count_lines(b"", file.after or b"")
+    if recorded.disk_sha256_before != checkpoint_sha256:
+        return 0, 0
+    added, removed = counts[0] - recorded.added, counts[1] - recorded.removed
+    return max(0, added) + max(0, -removed), max(0, removed) + max(0, -added)
 
 
 def read_stored(blobs: Blobs, digest: str | None) -> bytes:

@@ -20,7 +20,7 @@ from tui_agent.folds.text.line_diff import split_lines
 from tui_agent.folds.text.plain_text import decode_text
 from tui_agent.folds.text.redaction_placeholders import SECRET_FILE_CONTENT, note_hidden_changes
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.events.files import UNNAMED_AUTHOR, FileChanged
 
 MAX_DIFF_BYTES: Final = 1_000_000
 """Maximum size of a file that is compared line by line, in bytes."""
@@ -184,4 +184,4 @@ def _describe_empty_diff(file: ChangedFile | FileChanged) -> str:
     if file.before == file.after:
         return "only secrets changed; they are not stored"
     is_users = isinstance(file, ChangedFile) and file.user_changes
-    return "only your own changes are left" if is_users else "only its encoding changed"
+    return f"only changes by {UNNAMED_AUTHOR} are left" if is_users else "only its encoding changed"

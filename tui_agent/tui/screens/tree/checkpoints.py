@@ -104,7 +104,7 @@ class CheckpointsScreen(Page[Checkpoint]):
         for words, role in format_line_changes(added, removed, symbols.minus):
             lines += [(" ", line.style()), (words, line.style(role))]
         part_number = str(checkpoint.part) if checkpoint.part >= 0 else ""
-        author = _SHORT_AUTHORS.get(checkpoint.author, checkpoint.author)
+        author = _SHORT_AUTHORS.get(checkpoint.author, checkpoint.author) if _is_change(checkpoint) else ""
         time_of_day = format_time_of_day(checkpoint.time, digits=0) if checkpoint.time else ""
         values = author, part_number, lines, time_of_day
         right = right_columns(COLUMNS, values, width, line.style("t2"))
@@ -193,6 +193,11 @@ def _blobs(file: ChangedFile) -> tuple[str | None, str | None]:
     return file.before, file.after
 
 
+def _is_change(checkpoint: Checkpoint) -> bool:
+    """Return True if the checkpoint has changes of files that no restore made."""
+    return bool(checkpoint.files) and not checkpoint.restored
+
+
 def _has_content(file: ChangedFile) -> bool:
     """Return True if the log contains the file's content before or after the change."""
     return file.before is not None or file.after is not None
@@ -207,6 +212,6 @@ def _draw_facts(facts: Facts, checkpoint: Checkpoint) -> None:
     facts.fact("event", f"{checkpoint.seq}" + (f", in turn {checkpoint.turn}" if checkpoint.turn else ""))
     facts.fact("taken", format_time(checkpoint.time) if checkpoint.time else "")
     author = _AUTHORS.get(checkpoint.author, checkpoint.author)
-    facts.fact("changed by", author if checkpoint.files and not checkpoint.restored else "")
+    facts.fact("changed by", author if _is_change(checkpoint) else "")
     facts.fact("commit", checkpoint.commit[:12])
     facts.fact("left out", ", ".join(checkpoint.skipped), "warning")
