@@ -11,7 +11,7 @@ from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.comparison.net_changes import LineCounter
 from tui_agent.folds.session.branch_tree import TurnResultFold
 from tui_agent.folds.session.changed_files import FilesChanged
-from tui_agent.protocol.commands import Redo, Revert, Undo
+from tui_agent.protocol.commands import Redo, Revert, RunUserShell, Undo
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.session import SessionHeadMoved
@@ -238,7 +238,7 @@ async def test_changes_in_a_file_that_an_undo_kept_are_still_counted(tmp_path: P
     recipes = tmp_path / "workspace" / "recipes.py"
     recipes.write_text("a\nb\nc\n")
     answers = [say("A."), shell("echo new > recipes.py"), say("B.")]
-    kept = {"recipes.py": (2, 3, ("command",))}
+    kept = {"recipes.py": (2, 3, ("command", "human"))}
     async with told(tmp_path, *answers) as bench:
         await turn(bench, "first")
         await turn(bench, "second")
@@ -253,6 +253,30 @@ async def test_changes_in_a_file_that_an_undo_kept_are_still_counted(tmp_path: P
         assert (files(tmp_path), counted(bench).keys()) == ({"recipes.py": "new\nmine\n"}, kept.keys())
         await go(bench, Undo(overwrite=("recipes.py",)))
         assert (files(tmp_path), counted(bench)) == ({"recipes.py": "a\nb\nc\n"}, {})
+
+
+@pytest.mark.parametrize("is_undo", [True, False])
+async def test_lines_of_the_user_in_a_file_that_an_undo_kept_are_not_the_sessions(
+    is_undo: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "workspace").mkdir()
+    recipes = tmp_path / "workspace" / "recipes.py"
+    recipes.write_text("".join(f"line {number}\n" for number in range(30)))
+    answers = [say("A."), shell("sed -i s/line.3$/changed/ recipes.py"), say("B."), say("C.")]
+    async with told(tmp_path, *answers) as bench:
+        await turn(bench, "first")
+        await turn(bench, "second")
+        recipes.write_text(recipes.read_text().replace("line 20", "mine"))
+        if is_undo:
+            await go(bench, Undo())
+        else:
+            await go(bench, RunUserShell(command="true"))
+            await keep_files(bench, "second")
+        [file] = fold(FilesChanged(), branch(bench)).files
+        assert LineCounter(bench.recorder._log.blobs.find).count(file) == (1, 1)
+        assert (file.authors, file.other_authors) == (("command", "human"), ("",))
+        await go(bench, Redo())
+        assert LineCounter(bench.recorder._log.blobs.find).count(file) == (1, 1)
 
 
 def told_model(bench: Bench) -> list[str]:

@@ -7,6 +7,7 @@ is never told that a call did not run if it did.
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import field
+from itertools import groupby
 from typing import TypeAlias
 
 from anyio import to_thread
@@ -38,6 +39,7 @@ class FileRecords:
       the file has no change by the session.
     - `hidden_changes`: for each file, the checksums of the lines in which a redacted value changed, as in
       `file.changed`.
+    - `changes`: all changes of each file, in order.
     - `counts`: for each file, the numbers of lines that its changes added and removed, without subtracting anything.
     - `generated`: for each generated folder, the number of its files that the session changed.
     """
@@ -47,6 +49,7 @@ class FileRecords:
     authors: dict[str, Author] = field(default_factory=dict)
     by_user: dict[str, Author | None] = field(default_factory=dict)
     hidden_changes: dict[str, frozenset[int]] = field(default_factory=dict)
+    changes: dict[str, list[FileChanged]] = field(default_factory=dict)
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     generated: GeneratedFiles = field(default_factory=GeneratedFiles)
 
@@ -61,6 +64,7 @@ def read_file_records(records: Iterable[Record]) -> FileRecords:
             change = record.payload
             files.first.setdefault(change.path, change)
             files.newest[change.path] = change
+            files.changes.setdefault(change.path, []).append(change)
             earlier = files.hidden_changes.get(change.path, frozenset())
             files.hidden_changes[change.path] = earlier.union(change.hidden_changes)
             added, removed = files.counts.get(change.path, (0, 0))
@@ -101,6 +105,10 @@ async def find_remaining_changes(
         keeps_mode = old_branch.newest[path].is_mode_only and path not in known_modes
         if (digest == recorded.disk_sha256_after and not keeps_mode) or is_large:
             continue
+        replayed = _replay_changes(blobs, old_branch, path, recorded)
+        if replayed and replayed[-1].disk_sha256_after == digest:
+            changes += replayed
+            continue
         size = len(content or b"")
         mode = old_branch.newest[path].mode
         # The log holds the recorded content only without its secrets, but the checkpoint holds the file itself.
@@ -131,6 +139,9 @@ def find_kept_changes(blobs: Blobs, old_branch: FileRecords, new_branch: FileRec
         keeps_mode = newest is not None and newest.is_mode_only
         if start.disk_sha256_after == end.disk_sha256_after and not keeps_mode:
             continue
+        if replayed := _replay_changes(blobs, old_branch, path, start):
+            changes += replayed
+            continue
         contents = read_stored(blobs, start.after), read_stored(blobs, end.after)
         if SECRET_FILE_CONTENT in contents:
             added, removed = _sum_counts(path, old_branch, new_branch)
@@ -152,6 +163,52 @@ def find_kept_changes(blobs: Blobs, old_branch: FileRecords, new_branch: FileRec
         }
         changes.append(end.model_copy(update=update))
     return changes
+
+
+def _replay_changes(
+    blobs: Blobs, old_branch: FileRecords, path: str, start: FileChanged
+) -> list[FileChanged]:
+    """Return events that record the changes of a file again, if both the session and others changed it.
+
+    Successive changes by the same author become one. So the lines of others do not count as the session's. Return an
+    empty list if only one of them changed the file, or if the changes did not begin with the file's version in `start`.
+    """
+    recorded = old_branch.changes.get(path, [])
+    versions = [start.disk_sha256_after, *(change.disk_sha256_after for change in recorded)]
+    is_gapless = all(
+        before == change.disk_sha256_before for before, change in zip(versions, recorded, strict=False)
+    )
+    if path not in old_branch.by_user or path not in old_branch.authors or not is_gapless:
+        return []
+    return [
+        _join_changes(blobs, list(run))
+        for _, run in groupby(
+            recorded, key=lambda change: (change.first_author == "human", change.other_session)
+        )
+    ]
+
+
+def _join_changes(blobs: Blobs, run: Sequence[FileChanged]) -> FileChanged:
+    """Return one event for successive changes of a file by the same author, as a change that remained."""
+    first, last = run[0], run[-1]
+    added, removed = first.added, first.removed
+    if len(run) > 1:
+        contents = read_stored(blobs, first.before), read_stored(blobs, last.after)
+        added, removed = count_lines(*contents)
+        if SECRET_FILE_CONTENT in contents:
+            added, removed = sum(change.added for change in run), sum(change.removed for change in run)
+    update = {
+        "before": first.before,
+        "before_sha256": first.before_sha256,
+        "before_size": first.before_size,
+        "author": "human",
+        "added": added,
+        "removed": removed,
+        "call_id": None,
+        "hidden_changes": tuple(sorted({line for change in run for line in change.hidden_changes})),
+        "original_author": None if last.first_author == "human" else last.first_author,
+    }
+    return last.model_copy(update=update)
 
 
 def _sum_counts(path: str, old_branch: FileRecords, new_branch: FileRecords) -> tuple[int, int]:
