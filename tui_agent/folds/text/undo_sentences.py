@@ -9,7 +9,7 @@ from typing import Final
 from tui_agent.folds.session.changed_files import format_files
 from tui_agent.protocol.events.files import UNNAMED_AUTHOR, CheckpointRestored
 from tui_agent.protocol.events.session import SessionHeadMoved
-from tui_agent.protocol.unicode_text import clip_line, format_count, list_first
+from tui_agent.protocol.unicode_text import clip_line, escape_unprintable, format_count, list_first
 
 MAX_FILES_NAMED: Final = 3
 MAX_COMMITS_NAMED = 3
@@ -58,11 +58,11 @@ def _count_restored(restored: CheckpointRestored) -> list[tuple[str, str]]:
 
 
 def list_names(names: Sequence[str], *, is_complete: bool) -> str:
-    """Join the first names with commas, and append `…` if any are missing.
+    """Join the first names with commas, and append `…` if any are missing. Escape line breaks in names.
 
     `is_complete`: False if `names` already lacks some names.
     """
-    listed = ", ".join(names[:MAX_FILES_NAMED])
+    listed = ", ".join(map(escape_unprintable, names[:MAX_FILES_NAMED]))
     return listed if is_complete and len(names) <= MAX_FILES_NAMED else f"{listed}, …"
 
 
@@ -117,7 +117,11 @@ def describe_remains(move: SessionHeadMoved) -> tuple[str, ...]:
 
 
 def _describe_unrestored(paths: Sequence[str], reason: str) -> str:
-    return f"Not restored ({reason}): {list_first(paths, MAX_FILES_NAMED)}." if paths else ""
+    return (
+        f"Not restored ({reason}): {list_first([*map(escape_unprintable, paths)], MAX_FILES_NAMED)}."
+        if paths
+        else ""
+    )
 
 
 def _describe_kept_stashes(stashes: Sequence[str]) -> str:
