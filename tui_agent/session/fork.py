@@ -85,16 +85,6 @@ def _begins_with_baseline(marks: Iterable[Record]) -> bool:
     return first is not None and first.part == -1
 
 
-def describe_folders_left_out(folders: Sequence[str]) -> str:
-    """Return sentences about generated folders that a fork does not have; an empty string if there are none."""
-    if not folders:
-        return ""
-    return (
-        f"Left out: {list_first(folders, MAX_PLACES)} (installed or generated files). "
-        "Install or build them again in the fork's folder."
-    )
-
-
 def describe_large_files_left_out(
     workspace: Path, dest: Path, file_bytes: int, folders: Collection[str]
 ) -> str:

@@ -19,6 +19,7 @@ from tui_agent.protocol.events.job import JobFinished, JobStarted
 from tui_agent.protocol.events.model import FaultKind, ModelFailed, ModelRetried
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import (
+    ForkChange,
     RunResumed,
     RunStarted,
     SessionForked,
@@ -296,6 +297,16 @@ def test_reverting_and_forking_name_the_turn_by_its_message() -> None:
         "Reverted to the beginning. /redo restores the newer state.",
         "Forked from ses_a at the turn “and the docs”. /tree shows both sessions.",
     ]
+
+
+def test_a_fork_names_the_generated_folders_that_it_lacks() -> None:
+    chat = Chat()
+    changes = ForkChange(workspace="/w", left_out_folders=(".venv/", "a\nb/target/", "c/build/", "d/dist/"))
+    chat.tell(SessionForked(parent_session=SessionId("ses_a"), parent_crc="0", at_seq=5, changes=changes))
+    assert chat.only(NoticeEntry)[0].lines[2] == (
+        "Left out: .venv/, a\\nb/target/, c/build/ and 1 more (installed or generated files). "
+        "Install or build them again in the fork's folder."
+    )
 
 
 def test_a_turn_is_named_by_the_words_that_the_user_typed_around_a_paste() -> None:

@@ -35,13 +35,12 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.text.labels import fork_changes
+from tui_agent.folds.text.labels import describe_folders_left_out, fork_changes
 from tui_agent.policy.places.path_places import OWN_WORKSPACE
 from tui_agent.protocol.base import SessionId
 from tui_agent.protocol.events.session import ForkChange, WorkspaceKind
 from tui_agent.session.fork import (
     ForkStart,
-    describe_folders_left_out,
     describe_large_files_left_out,
     find_files_at,
     find_fork_start,

@@ -13,8 +13,11 @@ from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.events.tool import ToolStatus
 from tui_agent.protocol.events.turn import TurnEnd
 from tui_agent.protocol.mentions import Mention
-from tui_agent.protocol.unicode_text import format_count
+from tui_agent.protocol.unicode_text import escape_unprintable, format_count, list_first
 from tui_agent.units import format_bytes, format_cost, format_milliseconds, format_number, format_tokens
+
+MAX_FOLDERS_NAMED: Final = 3
+"""Maximum number of folders that a sentence about left-out folders names."""
 
 TURN_END_LABELS: Final[dict[TurnEnd, str]] = {
     "finished": "done",
@@ -103,6 +106,14 @@ def fork_changes(changed: ForkChange) -> tuple[str, ...]:
     if changed.message is not None:
         changes.append("another message")
     return tuple(changes)
+
+
+def describe_folders_left_out(folders: Sequence[str]) -> str:
+    """Return sentences about generated folders that a fork's folder lacks; an empty string if there are none."""
+    if not folders:
+        return ""
+    listed = list_first([escape_unprintable(folder) for folder in folders], MAX_FOLDERS_NAMED)
+    return f"Left out: {listed} (installed or generated files). Install or build them again in the fork's folder."
 
 
 MAP_SENT_LATER: Final = "A later request included it."

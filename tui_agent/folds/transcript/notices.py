@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.text.labels import (
+    describe_folders_left_out,
     fork_changes,
     skipped_lines_notice,
     unknown_events_notice,
@@ -404,7 +405,9 @@ def _on_session_forked(draft: Draft, ev: Envelope, payload: SessionForked) -> No
     place = _describe_place(draft, payload.at_seq)
     headline = f"Forked from {payload.parent_session} at {place}. /tree shows both sessions."
     changes = "; ".join(fork_changes(payload.changes))
-    draft.add_notice(ev, "resume", "info", (headline, f"Changed: {changes}." if changes else ""))
+    left_out = describe_folders_left_out(payload.changes.left_out_folders)
+    lines = (headline, f"Changed: {changes}." if changes else "", left_out)
+    draft.add_notice(ev, "resume", "info", lines)
 
 
 @NOTICE_HANDLERS.on(WorkspaceMoved)
