@@ -209,7 +209,7 @@ class Bench:
 
     async def until(self, kind: str, count: int = 1) -> Envelope:
         """Wait until `count` events of the kind are recorded; the newest of them."""
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             while True:
                 found = [event for event in self.events if event.payload.kind == kind]
                 if len(found) >= count:
@@ -229,7 +229,7 @@ class Bench:
 
     async def until_so(self, done: Callable[[], object]) -> None:
         """Wait until something that was recorded or went wrong makes it so."""
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             while not done():
                 await self._news.wait()
 
