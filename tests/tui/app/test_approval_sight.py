@@ -220,6 +220,14 @@ async def test_the_footer_of_an_approval_names_the_key_for_the_policies(size: tu
         assert "P policies   Esc no" in driven.rows()[-1]
 
 
+async def test_the_policies_are_not_cut_in_a_narrow_terminal() -> None:
+    async with open_app(golden("night_shift"), size=(60, 20)) as driven:
+        await ask(driven, command("make"))
+        await driven.press("p")
+        [row] = [row for row in driven.rows() if "bypass" in row]
+        assert "…" not in row and "says so" in driven.text()
+
+
 async def test_the_footer_names_the_answers_that_another_size_gives_back() -> None:
     async with open_app(golden("night_shift"), size=(20, 5)) as driven:
         modal = await ask(driven, command("\n".join(f"rm -rf victim{number}" for number in range(8))))

@@ -241,8 +241,11 @@ class ApprovalBody:
         for name in POLICIES:
             mark = sheet.looks.symbols.done if name == self._policy else " "
             words = policy_words(name, unconfined=self.runs is not None and not self._request.sandbox)
-            label = sheet.part(name.ljust(14), policy_role(name), bold=True)
-            rows.append(sheet.line(width, [sheet.part(f"{mark} ", "success"), label, sheet.part(words)]))
+            label = [
+                sheet.part(f"{mark} ", "success"),
+                sheet.part(name.ljust(14), policy_role(name), bold=True),
+            ]
+            rows += sheet.pen.hanging_rows(width, label, wrap(words, max(1, width - 16)), sheet.style())
         rows += [sheet.line(width, []), *sheet.text_rows(width, "Rules of this session", bold=True)]
         for rule in granted_rules:
             rows += sheet.text_rows(width, reveal_line(rule))
