@@ -78,7 +78,7 @@ RUN: list[tuple[str, PolicyName, tuple[str, str, str, str, bool]]] = [
         (
             "ask",
             "ask.commands",
-            "it is not certain which commands its input contains",
+            "it is not certain which commands the input of sh contains",
             FETCHES,
             True,
         ),

@@ -38,7 +38,6 @@ _FILE_NAME: Final = re.compile(r"\w[\w.-]*")
 _PLAIN: Final = re.compile(r"[^- ][^ ]*", re.DOTALL)
 """Matches a word that can be the name of a subcommand."""
 
-_ITS_INPUT: Final = "its input"
 _READ_NO_INPUT: Final = frozenset(("cd", "date", "du", "echo", "git", "ls", "pwd", "stat", "true"))
 """Names of programs that never read standard input."""
 _INPUT: Final = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
@@ -185,7 +184,7 @@ class CommandReader:
             return CommandResult((), unknown_value(draft.source))
         draft.code.append(text.known)
         reports, output, doubt = self._run_text(text.known, state, stdin)
-        if text.source == _ITS_INPUT and "\n" in text.known.strip("\n"):
+        if text.source == _input_of(draft) and "\n" in text.known.strip("\n"):
             names = {report.name.partition(" ")[0] for report in reports}
             if names - _READ_NO_INPUT:
                 doubt = Doubt(
@@ -197,6 +196,11 @@ class CommandReader:
             draft.effects.add(Effect.RUNS)
             draft.doubts.append(doubt)
         return CommandResult(reports, output)
+
+
+def _input_of(draft: Draft) -> str:
+    """Return the name of the standard input of the draft's program, for a reason that the user reads."""
+    return f"the input of {draft.name}"
 
 
 def _look_up(draft: Draft, program: str) -> Entry | None:
@@ -323,7 +327,7 @@ def _use_scripts(draft: Draft, call: ParsedCall, operands: Operands, stdin: Valu
     missing = operands.missing == "script file" and not call.entry.program.default_operand
     from_input = missing or not _INPUT.isdisjoint(names)
     if from_input or any(name.startswith(("/dev/fd/", "/proc/")) for name in names):
-        text = replace(stdin if from_input else UNKNOWN_INPUT, source=_ITS_INPUT)
+        text = replace(stdin if from_input else UNKNOWN_INPUT, source=_input_of(draft))
         is_shell = any(option.means == "shell script" for option in call.entry.options.values())
         draft.use("shell script" if is_shell else "code", text)
         has_script = has_script or is_shell
