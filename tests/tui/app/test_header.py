@@ -112,3 +112,13 @@ async def test_the_header_does_not_call_a_session_new_while_it_is_opened_again()
         async with open_app(session=session, options=SessionOptions(cwd=NOWHERE, **options)) as driven:
             assert title in driven.rows()[0]
             session.gate.set()
+
+
+async def test_the_tasks_are_not_called_none_while_their_session_is_being_opened() -> None:
+    session = FakeSession(golden("night_shift"))
+    session.gate = asyncio.Event()
+    options = SessionOptions(cwd=NOWHERE, continue_latest=True)
+    async with open_app(session=session, options=options, size=(80, 24)) as driven:
+        assert "Todo" in driven.text() and "Todo none" not in driven.text()
+        session.gate.set()
+        await driven.until(lambda: "Todo 5/5 done" in driven.text())

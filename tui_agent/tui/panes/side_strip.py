@@ -21,6 +21,7 @@ class PaneStrip(LinePane):
 
     surface = "s1"
     todo: "TodoView | None" = None
+    """The todo list; None while the session is being opened."""
     files: "FilesChangedView | None" = None
     line_counts: tuple[int, int] | None = None
     """Numbers of added and removed lines in all files; None until the lines are counted."""
@@ -39,7 +40,7 @@ class PaneStrip(LinePane):
         if self.todo is not None and self.todo.items:
             done = progress(self.todo)
             left.append(todo.part(f" {done if is_wide else done.removesuffix(' done')}", "t2"))
-        else:
+        elif self.todo is not None:
             left.append(pen.part(" none", "t3"))
         files = self.files
         if files and files.count:
