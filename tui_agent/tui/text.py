@@ -174,7 +174,7 @@ def fit_path(path: str, cells: int, ellipsis: str = "…") -> str:
     folder, slash, name = path.rstrip("/").rpartition("/")
     end = slash + name + path[len(path.rstrip("/")) :]
     room = cells - width(end) - width(ellipsis)
-    if room > 0:
+    if folder and room >= 0:
         return f"{split_cells(folder, room)[0]}{ellipsis}{end}"
     return fit(end.lstrip("/"), cells, ellipsis)
 

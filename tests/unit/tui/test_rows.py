@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.style import Style
 
-from tui_agent.tui.text import clean, width
+from tui_agent.tui.text import clean, fit_path, width
 from tui_agent.tui.widgets.rows import blank_strip, cells, intent_of, part, row, with_intent, wrap
 
 PLAIN = Style()
@@ -45,3 +45,10 @@ def test_an_intent_travels_with_the_style_and_only_there() -> None:
     assert intent_of(PLAIN) == ""
     assert cells([("漢字", PLAIN), ("ab", PLAIN)]) == 6
     assert blank_strip(7, PLAIN).cell_length == 7
+
+
+def test_a_path_whose_folder_has_no_room_shows_that_something_is_left_out() -> None:
+    assert fit_path("src/deep/name.py", 11) == "sr…/name.py"
+    assert fit_path("src/deep/name.py", 9) == "…/name.py"
+    assert fit_path("src/deep/name.py", 8) == "name.py"
+    assert fit_path("name_without_folder.py", 8) == "name_wi…"
