@@ -51,7 +51,7 @@ class EditFile(api.BaseTool):
     async def predict_failure(
         self, args: EditFileArgs, env: api.Environment, state: api.SessionStateView
     ) -> None:
-        """Raise `ToolError` if the edit of a file would fail whose current content the session has not read.
+        """Raise `ToolError` if the edit would fail and the session has not read the file's current content.
 
         For a file that the session has read, `preview` raises the error.
         """

@@ -40,7 +40,7 @@ def _diff(before: api.FileContent | None, data: bytes) -> api.LineDiff:
 def preview_change(change: FileChange) -> api.Preview:
     """Return the preview of a change. The user sees the diff and approves exactly the old and new bytes.
 
-    Their digests are the preview's `content`.
+    The preview's `content` has the digests of the old and new bytes.
     """
     base = "" if change.before is None else change.before.digest
     return api.Preview((change.diff_block(),), content=f"{base} {hashlib.sha256(change.data).hexdigest()}")

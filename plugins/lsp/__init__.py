@@ -7,7 +7,7 @@ from .running_server import LspSettings
 
 
 def register(api: PluginApi) -> None:
-    """Register the tool, and the hook that notifies it of changed files."""
+    """Register the tool, and the hook that tells the tool about changed files."""
     tool = LanguageServerTool(api.setting(LspSettings))
     api.tool(tool)
     api.hook("file.changed", tool.note_change)

@@ -40,7 +40,8 @@ def path_of(uri: object, root: str) -> str:
 
 
 def find_position(text: str, symbol: str, line: int) -> Mapping[str, int]:
-    """Return the position of `symbol` in `text`, in the form for language servers.
+    """Return the position of `symbol` in `text` as language servers expect it: `line` from 0, and `character` in UTF-16
+    units.
 
     Raise `ToolError` if the symbol is not found.
 

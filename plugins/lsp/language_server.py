@@ -1,4 +1,5 @@
-"""language_server: sends questions about a file to its language server, and renames symbols with its help.
+"""language_server: sends questions about a file to the language server for the file's language, and renames symbols
+with the server's help.
 
 Invariant: a server only reads; this module writes the files of a rename after the user's approval.
 """

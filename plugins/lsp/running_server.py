@@ -1,4 +1,4 @@
-"""The language servers: which one to use for a file, and a running one with its document and diagnostics.
+"""Choice of the language server for a file, and a running server with its open document and diagnostics.
 
 Invariant: the server gets a file's current content before each question, and never changes a file itself.
 """
@@ -180,7 +180,7 @@ class LanguageServer:
         """Report changed files to the server.
 
         - `changes`: maps each path to 1 (created), 2 (changed) or 3 (deleted).
-        - `contents`: new content of files to send too, because some servers do not read them again.
+        - `contents`: new content of changed files, sent too because some servers do not read the files again.
         """
         self.close_document()
         events = [{"uri": self.uri(path), "type": kind} for path, kind in changes.items()]
@@ -248,7 +248,7 @@ class LanguageServer:
 
 @asynccontextmanager
 async def run_server(name: str, root: str, process: api.PipedProcess) -> AsyncIterator[LanguageServer]:
-    """Yield the language server `name` in `process` when it is ready. End it after the `with` block.
+    """Yield the language server `name` in `process` when the server is ready. End the server after the `with` block.
 
     Raise `ToolError` if the server does not get ready.
     """
@@ -273,7 +273,7 @@ async def run_server(name: str, root: str, process: api.PipedProcess) -> AsyncIt
 
 
 def explain_missing_file(name: str, problem: str) -> str:
-    """Return a hint if a file is missing because the server is installed in /tmp; otherwise an empty string.
+    """Return a hint if the server misses a file because the server is installed in /tmp; otherwise an empty string.
 
     This call blocks.
 

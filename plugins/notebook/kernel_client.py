@@ -26,7 +26,7 @@ class KernelGone(Exception):
 
 
 class CellRun:
-    """A run of a cell, with its outputs so far; `status` is empty until it ends."""
+    """A run of a cell, with its outputs so far; `status` is empty until the run ends."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
         self.on_text = on_text
@@ -36,7 +36,9 @@ class CellRun:
         self.ended = anyio.Event()
 
     def add(self, output: dict[str, Any]) -> None:
-        """Add an output. If it continues the previous output's stream, append its text to that output."""
+        """Add an output. If `output` continues the stream of the previous output, append the text to the previous
+        output.
+        """
         last = self.outputs[-1] if self.outputs else {}
         if output.get("output_type") == "stream" == last.get("output_type") and output.get(
             "name"

@@ -165,7 +165,7 @@ async def _save_outputs(args: ReadyCell, run: CellRun, ctx: api.ToolContext) -> 
 
 
 def _convert_for_file(output: dict[str, Any]) -> dict[str, Any]:
-    """Convert an output to the format of notebook files. They store a text as a list of lines."""
+    """Convert an output to the format of notebook files, which store a text as a list of lines."""
     saved = dict(output)
     if isinstance(saved.get("text"), str):
         saved["text"] = saved["text"].splitlines(keepends=True)

@@ -1,6 +1,6 @@
 """grep: finds lines that match a regular expression, in files or an artifact.
 
-Invariant: lines are read through the environment. It allows only files of the workspace and approved files.
+Invariant: lines are read through the environment, which allows only files of the workspace and approved files.
 """
 
 import re

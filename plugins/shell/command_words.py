@@ -1,4 +1,4 @@
-"""Splitting of command lines into words. Also detects commands that need a shell.
+"""Splits command lines into words, and detects commands that need a shell.
 
 Invariant: if `plain_words` returns words, bash would run exactly these words.
 """

@@ -24,7 +24,8 @@ class _Form:
     - `after`: matches a line that ends a failure without starting a new one
     - `heading`: matches the line before the failures
     - `mark`: matches a line that every failure contains
-    - `printed`: matches the lines before a failure. Its group is what the test printed, which becomes the failure's end.
+    - `printed`: matches the lines before a failure. The text of its group, which the test printed, is added at the
+      failure's end.
     """
 
     first: str

@@ -98,7 +98,7 @@ async def find_test_command(env: Environment, paths: Sequence[str]) -> TestComma
 
 
 def _can_join(commands: Sequence[TestCommand], paths: Sequence[str]) -> bool:
-    """Return True if one command can run the tests in all `paths`, which alone need the `commands`."""
+    """Return True if one command can run the tests in all `paths`. `commands`: the command for each path by itself."""
     frameworks = {command.framework for command in commands}
     if len({command.cwd for command in commands}) > 1:
         return False

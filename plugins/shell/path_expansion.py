@@ -1,4 +1,4 @@
-"""Expansion of a path such as `tests/test_*.py`, because `run_tests` starts no shell that would do it.
+"""Expansion of a path such as `tests/test_*.py`, because `run_tests` starts no shell that would expand the path.
 
 Invariant: every path of the result is inside the workspace.
 """
@@ -21,7 +21,7 @@ async def expand_path(env: api.Environment, path: str, folder: str = "") -> tupl
     A path without wildcards, of an existing file or of a test (`a.py::test_b[1]`) is returned as it is. Several paths
     can be separated by blanks.
 
-    `folder`: the folder that the path is relative to. The path can also begin with it.
+    `folder`: the folder that the path is relative to. The path can also begin with this folder.
 
     Raise `ToolError` if nothing or too much matches, and `EnvironmentFault` if a path is outside the workspace.
     """

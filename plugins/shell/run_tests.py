@@ -47,7 +47,7 @@ class RunTestsArgs(api.FrozenModel):
 
 
 class ResolvedTests(RunTestsArgs):
-    """The arguments of run_tests with the exact command. The policy judges it, and the user sees it."""
+    """The arguments of run_tests with the exact command, which the policy judges and the user sees."""
 
     argv: tuple[str, ...]
     framework: str
@@ -198,7 +198,7 @@ async def _resolve_command(args: RunTestsArgs, env: api.Environment) -> TestComm
 
 
 async def _add_paths(env: api.Environment, command: TestCommand, path: str) -> TestCommand:
-    """Return the command for the tests in `path`, a path with or without wildcards. If it is empty, for all tests."""
+    """Return the command for the tests in `path`, which can have wildcards. An empty `path` means all tests."""
     below = f"{command.cwd}/" if command.cwd else ""
     for name in await expand_path(env, path, command.cwd) if path else ():
         command = await add_path(env, command, name.removeprefix(below))

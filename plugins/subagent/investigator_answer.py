@@ -110,8 +110,8 @@ def read_findings(text: str, *, trusted: bool = True) -> Findings:
 def _find_objects(text: str) -> Iterator[dict[str, object]]:
     """Yield the JSON objects found in a text.
 
-    They are searched for in the code fences (the last fence first), in the whole text, and between the first and the last
-    brace.
+    The search covers the code fences (the last fence first), then the whole text, then the part from the first to the
+    last brace.
     """
     first, last = text.find("{"), text.rfind("}")
     pieces = [*reversed(_FENCED.findall(text)), text, text[first : last + 1] if 0 <= first < last else ""]

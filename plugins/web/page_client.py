@@ -1,4 +1,4 @@
-"""Client that fetches one web page over HTTP. Client and policy use an address as `plain_address` returns it.
+"""Client that fetches one web page over HTTP. Client and policy use only addresses that `plain_address` returned.
 
 Invariant: the client never connects to addresses that the policy denies, and sends no cookies and no keys. Every parser
 of addresses finds the same host in a result of `plain_address`.

@@ -1,4 +1,4 @@
-"""Conversion of an editor's prompts to messages of a session, and of its MCP servers to settings.
+"""Conversion of an editor's prompts to messages of a session, and of the editor's MCP servers to settings.
 
 A prompt contains text, links to files, embedded files and images.
 """

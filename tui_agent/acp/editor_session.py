@@ -2,7 +2,7 @@
 
 The slash commands `/compact`, `/undo` and `/redo` start no turn.
 
-Invariant: the session is used through the same interface as in the app.
+Invariant: the session is used through `AppSession`, the interface that the app uses.
 """
 
 from contextlib import suppress
@@ -44,9 +44,9 @@ from tui_agent.session.pending_commands import PendingCommand, PendingCommands, 
 
 
 class ReportedCommand(SettledCommand):
-    """A command that starts no turn, such as `/undo`, after it was sent to the session.
+    """A sent command that starts no turn, such as `/undo`.
 
-    `report`: sentences about the command's effect so far.
+    `report`: sentences about the command's effect, from the events so far.
     """
 
     report = ""

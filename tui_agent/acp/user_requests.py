@@ -1,6 +1,6 @@
 """The engine's permission requests and questions, as options to choose from in an editor.
 
-Invariant: a call is allowed only if the user chose one of its options.
+Invariant: a call is allowed only if the user chose an option that allows it.
 """
 
 from collections.abc import Iterable

@@ -1,1 +1,1 @@
-"""The command line: one module or package per command, and `console` for what they share."""
+"""The command line: one module or package per command, and `console` with the parts that all commands share."""

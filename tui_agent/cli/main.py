@@ -95,8 +95,8 @@ OUTPUT_FAULTS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, e
 class ErrorStream(io.TextIOBase):
     """Text stream that removes the secrets from each text, and writes the text to `out`.
 
-    `words`: the words of the command line after the program's name. They can name the folder whose `.env` file has
-    secrets.
+    `words`: the words of the command line after the program's name. An option among them, such as `-C`, can name the
+    folder whose `.env` file has secrets.
     """
 
     def __init__(self, out: TextIO, words: Sequence[str] = ()) -> None:

@@ -1,6 +1,6 @@
 """Conversion of a session to the Agent Trajectory Interchange Format (ATIF), which other evaluation tools read.
 
-Invariant: the document has the current branch only.
+Invariant: the document contains only the current branch.
 """
 
 from collections.abc import Iterable

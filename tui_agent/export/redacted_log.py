@@ -41,8 +41,9 @@ class RedactedLog:
 
         - `branch`: True to redact only the current branch.
         - `renamed`: maps the commit id of each redacted checkpoint to its new commit id.
-        - `hide_digests`: True to replace the digests of files whose content is redacted. A short secret could be guessed
-          from them. Equal contents still have equal digests. False if the export has the files themselves.
+        - `hide_digests`: True to replace the digests of files whose content is redacted. From such a digest, a short
+          secret could be guessed. Equal contents still get equal replacements. Pass False if the export contains the
+          files themselves.
         """
         self._folder = folder
         self._redactor = redactor
@@ -62,7 +63,7 @@ class RedactedLog:
     def lines(self) -> Iterator[bytes]:
         """Yield the redacted lines of the log, each with its newline.
 
-        First read all of `blobs`, which finds the new names of redacted blobs for these lines.
+        Before this call, iterate over all of `blobs()`, which finds the new names of redacted blobs for these lines.
         """
         for seq, line in read_stored_lines(self._folder):
             if self._branch_seqs is None or seq in self._branch_seqs:

@@ -1,8 +1,9 @@
 """Actions of an agent and their observations (results), built from the log.
 
-`action_from_dict`, `observation_from_dict` and `to_memory` are for other programs.
+Other programs call `action_from_dict`, `observation_from_dict` and `to_memory`; tui-agent itself does not.
 
-Invariant: `action_from_dict(action.to_dict()) == action`, and the same holds for observations.
+Invariant: `action_from_dict(action.to_dict()) == action`, and `observation_from_dict(observation.to_dict()) ==
+observation`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -44,7 +45,7 @@ class ActionBase(DescribableModel):
     """Base of every action. The fields have the names of the tool's arguments.
 
     - `tool`: name of the tool that runs the action.
-    - `exception`: unchanged text of the exception if the action failed.
+    - `exception`: text of the exception if the action failed; empty otherwise.
     """
 
     tool: ClassVar[str] = ""
@@ -350,7 +351,7 @@ def list_history(records: Iterable[Record], first: int = 0, last: int | None = N
 
 
 def build_tool_calls(requested: Sequence[AnyAction], todo: Sequence[TodoItem]) -> tuple[ToolCallPart, ...]:
-    """Convert actions to tool calls, without call ids. Messages and actions that end the task are left out.
+    """Convert actions to tool calls without call ids. Leave out messages, and actions that end the task.
 
     `todo`: the current todo list.
     """

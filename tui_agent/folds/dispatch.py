@@ -35,7 +35,7 @@ class Handlers(Generic[FoldT]):
 
     @classmethod
     def join(cls, *tables: "Handlers[FoldT]") -> "Handlers[FoldT]":
-        """Return one table with the functions of all `tables`. For a payload, those of earlier tables run first."""
+        """Return one table with the functions of all `tables`. The functions of earlier tables run first."""
         table_of_all = cls()
         for table in tables:
             for payload, handler in table._by_class.items():

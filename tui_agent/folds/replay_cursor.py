@@ -1,8 +1,9 @@
 """A replay cursor, which computes a screen's views after any event of a log.
 
-The event can also be on an abandoned branch.
+Events on abandoned branches are possible too.
 
-Invariant: `views_at(seq)` equals the views after all events of the branch that ends at `seq`, applied from the start.
+Invariant: `ReplayCursor.views_at(seq)` equals the views after all events of the branch that ends at `seq`, applied from
+the start.
 """
 
 from bisect import bisect_right

@@ -96,7 +96,7 @@ class EventStream:
         return self._prompt.done.is_set()
 
     async def _say_done(self, request: web.Request, seq: int) -> None:
-        """Send the event `done`, if it was not the last event that was sent."""
+        """Send the event `done`, unless the last sent event was `done`."""
         if self._last_name != "done":
             reason = "rejected" if self._prompt is not None and self._prompt.error else "finished"
             await self._write(request, encode_event(("done", {"reason": reason, "detail": ""}), seq))

@@ -1,1 +1,3 @@
-"""Simulated users: models that play a person at work with the agent. Orchestrators guide their thoughts."""
+"""Simulated users: models that play a person who works with the agent. An orchestrator decides what a simulated user
+knows.
+"""

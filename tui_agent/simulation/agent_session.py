@@ -56,7 +56,7 @@ class AgentAnswer(NamedTuple):
 
 
 class AgentTurn(NamedTuple):
-    """The agent's answers to a request, and how its turn ended."""
+    """The agent's answers to a request, and how the turn ended."""
 
     answers: Sequence[AgentAnswer]
     ended: TurnFinished

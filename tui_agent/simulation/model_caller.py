@@ -40,8 +40,8 @@ class ModelCaller:
     async def ask(self, system: str, messages: tuple[Message, ...], conversation: str = "") -> str:
         """Return the text of the model's answer. Raise `ModelError` if the model fails.
 
-        `conversation`: name under which the answers are counted. To the Nth request of a conversation, a scripted
-        model gives its Nth answer.
+        `conversation`: name under which the answers are counted: a scripted model answers the Nth request of a
+        conversation with the Nth answer that the script has for it.
         """
         # Answers are counted for each conversation, so that a scripted model finds its next answer.
         index = self._answers.get(conversation, 0)

@@ -22,7 +22,9 @@ Value = TypeVar("Value")
 
 
 class ModelOrchestrator(TreeOrchestrator):
-    """Lets a model decide what the simulated user perceives and remembers, and when it goes on in the task tree."""
+    """Lets a model decide what the simulated user perceives and remembers, and when the user learns the next part of
+    the task tree.
+    """
 
     def __init__(
         self,

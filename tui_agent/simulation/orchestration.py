@@ -66,7 +66,7 @@ class Orchestrator:
 def build_messages(opening: str, history: SimulationHistory) -> tuple[Message, ...]:
     """Return the history as messages for the simulated user's model, beginning with `opening`.
 
-    Consecutive messages of others become one message.
+    Consecutive messages that the simulated user did not write become one message.
     """
     pending, messages = [opening], list[Message]()
     for seen in history.get("user"):
@@ -189,7 +189,7 @@ def shorten_prose(prose: str, max_tokens: int, count_tokens: Callable[[str], int
 def join_code(prose: str, blocks: list[str]) -> str:
     """Append the code blocks to the prose. Each block gets a heading such as `[CODE BLOCK 0]:`.
 
-    The prose contains the same mark at the block's original place.
+    `prose`: contains `[CODE BLOCK 0]` where the first block was, and so on.
     """
     marked = [f"[CODE BLOCK {index}]:\n{block}" for index, block in enumerate(blocks)]
     return "\n\n".join([prose, ON_SCREEN, *marked]) if blocks else prose

@@ -34,8 +34,8 @@ class Action(NamedTuple):
     """An action of the user.
 
     - `keys`: Textual key names.
-    - `footer`: the word for the action in the footer. The word for Esc is `close` for something to read or to choose
-      from, `back` for the way to the screen or field below, and `cancel` for a form.
+    - `footer`: the word for the action in the footer. Esc is called `close` in texts and lists, `back` if it leads to
+      the screen or field below, and `cancel` in forms.
     - `rank`: position in the footer (0: not shown).
     - `ground`: True if the action cannot run during a turn.
     - `args`: the arguments, as shown in the help. Words in capitals stand for values that the user types.

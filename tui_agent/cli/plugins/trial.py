@@ -1,7 +1,7 @@
 """The tests that `plugins check` makes of a plugin.
 
-They call its tools with made-up arguments, draw its panes for a sample log, and run its own tests. The folder of an
-MCP server is checked too; the server need not be in the configuration.
+The check calls the plugin's tools with made-up arguments, draws the plugin's panes for a sample log, and runs the
+plugin's own tests. The folder of an MCP server is checked too; the server need not be in the configuration.
 """
 
 import ast

@@ -302,7 +302,7 @@ def remove_saved_rule(arguments: argparse.Namespace) -> None:
 def rule_to_json(rule: Rule) -> dict[str, object]:
     """Return a policy rule as a JSON object.
 
-    - `bounded`: True for a project's rule. It can allow actions only inside the project.
+    - `bounded`: True for a project's rule, which can allow actions only inside the project.
     - `workspace`: the workspace of a user's rule; empty for all workspaces.
     - `scope`: where the rule applies, in words.
     """

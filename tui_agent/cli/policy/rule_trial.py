@@ -138,7 +138,7 @@ def was_unanswered(recorded: PermissionDecided) -> bool:
 def _apply_unruled_decisions(recorded: PermissionDecided, now: Decision) -> Decision:
     """Return the decision to expect if a hook or the sandbox took part in the recorded decision; otherwise `now`.
 
-    `now`: the decision under the new rules. A hook or the sandbox can overrule it.
+    `now`: the decision under the new rules. A hook or the sandbox can overrule this decision.
     """
     # A hook is expected to decide as it did before. The sandbox asks the user about every call that the rules allow.
     if recorded.rule_id in SANDBOX or (recorded.rule_id == HOOK and was_asked(recorded)):

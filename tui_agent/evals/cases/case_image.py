@@ -1,4 +1,4 @@
-"""The image of a case, built from its Dockerfile. Tests run in it.
+"""The container image of a case, built from the case's Dockerfile. The case's tests run in a container of this image.
 
 Invariant: images are built only for the environments `docker`, `e2b` and `modal`.
 """

@@ -33,7 +33,7 @@ def load_suite(name: str, here: Path) -> Suite:
 def _load_suite(name: str, here: Path, extending: tuple[Path, ...]) -> Suite:
     """Return a suite.
 
-    `extending`: paths of the suites that extend it, outermost first.
+    `extending`: paths of the suites that extend this suite, outermost first.
     """
     path = _find_suite(name, here)
     if path is None:

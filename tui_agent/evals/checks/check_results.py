@@ -12,7 +12,7 @@ EXPECTED = "expected"
 class CheckResults:
     """The results of the tests, the verifier and the expectations of one case.
 
-    `category`, `fault`: the kind of fault and its reason, if one of them gave no result; otherwise empty.
+    `category`, `fault`: if a check gave no result, the kind and the reason of the fault; otherwise empty.
     """
 
     tests: tuple[TestFinished, ...] = ()

@@ -187,7 +187,7 @@ def read_reward(folder: Path) -> tuple[float, str]:
 
 
 def _parse_reward(file: Path) -> tuple[float, str] | None:
-    """Return (reward, ""), or (0, reason) if the reward cannot be used, or None without a file."""
+    """Return (reward, ""), or (0, reason) if the reward cannot be used, or None if the file does not exist."""
     text, fault = _read_reward_file(file)
     if text is None:
         return None
@@ -200,7 +200,7 @@ def _parse_reward(file: Path) -> tuple[float, str] | None:
 
 
 def _read_reward_file(file: Path) -> tuple[str | None, str]:
-    """Return (text, ""), or (None, "") without a file, or ("", reason) if the file cannot be used."""
+    """Return (text, ""), or (None, "") if the file does not exist, or ("", reason) if the file cannot be used."""
     try:
         data = read_regular(file, MAX_REWARD_BYTES + 1, os.O_NOFOLLOW)
     except FileNotFoundError:

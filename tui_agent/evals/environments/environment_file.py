@@ -111,7 +111,7 @@ def setup(function: EnvFunction) -> Setup:
 
 
 class EvalEnvironment:
-    """The tests of one environment, in the order of its file, and its setup."""
+    """The tests of one environment, in the order of the environment's file, and the setup function."""
 
     def __init__(self, name: str, tests: Iterable[EnvTest], setup: Setup | None = None) -> None:
         self.name = name

@@ -28,7 +28,8 @@ _Result = TypeVar("_Result")
 async def call_in_thread(name: str, function: Callable[[], Awaitable[object]], timeout_s: float) -> str:
     """Call `function` in a thread. Return an error text, or an empty text if the call succeeded.
 
-    `name`: the function's name in the error text. If this task is cancelled, the call is cancelled too.
+    `name`: the function's name in the error text. If the task that called `call_in_thread` is cancelled, the call of
+    `function` is cancelled too.
     """
     fault = f"{name} was stopped after {format_time_limit(timeout_s)}"
     cancel_call: Callable[[], object] | None = None

@@ -30,8 +30,8 @@ class Comparison(FrozenModel):
     """The paired comparison of two arms. A pair is the same case and repetition under both arms.
 
     - `p_adjusted`: p-value after adjustment for several comparisons.
-    - `adjusted_for`: number of comparisons that the adjustment counts. It leaves out comparisons that can never be
-      significant, because the arms differ in too few pairs.
+    - `adjusted_for`: number of comparisons that the adjustment counts. Comparisons that can never be significant,
+      because the arms differ in too few pairs, are not counted.
     """
 
     first: str
@@ -91,7 +91,9 @@ def _matching_arms(first: RunResults, second: RunResults) -> Iterator[tuple[ArmR
 
 
 def compare_verdicts(sides: Sequence[tuple[str, Verdicts, str, Verdicts]]) -> tuple[Comparison, ...]:
-    """Compare pairs of arms: each item has the name and the verdicts of the first arm, then those of the second."""
+    """Compare pairs of arms. Each item is (first arm's name, first arm's verdicts, second arm's name, second arm's
+    verdicts).
+    """
     counts = []
     for _, first, _, second in sides:
         both = [(first[key], second[key]) for key in first if key in second]

@@ -48,7 +48,7 @@ _WITHOUT_SUM: Final = ("context_peak_tokens", "compression_ratio", "first_target
 class Rate(FrozenModel):
     """A share of cells (runs of a case), e.g. of the cells that passed: `successes` of `total`.
 
-    `low`, `high`: limits of its 95 % confidence interval, from 0 to 1; None if `total` is 0.
+    `low`, `high`: limits of the share's 95 % confidence interval, from 0 to 1; None if `total` is 0.
     """
 
     successes: int

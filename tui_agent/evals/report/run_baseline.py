@@ -60,7 +60,7 @@ def make_baseline(run: RunResults) -> Baseline:
 def compare_with_baseline(baseline: Baseline, run: RunResults) -> BaselineResult:
     """Compare each arm of a run with the baseline's arm of the same name.
 
-    If both have only one arm, these arms are compared even if their names differ.
+    If the run and the baseline have one arm each, these arms are compared even if their names differ.
 
     Raise `ConfigError` if the run and the baseline have no case in common.
     """

@@ -139,7 +139,7 @@ def _needs_retry(plan: Plan, result: CellResult) -> bool:
 
 
 def _is_interruption(status: int) -> bool:
-    """Return True if a signal ended the child or its worker was lost."""
+    """Return True if a signal ended the child process, or if the machine that ran the cell was lost."""
     return status < 0 or status == INTERRUPTED_STATUS
 
 

@@ -1,4 +1,5 @@
-"""The folder of an evaluation run: its plan, the results of its cells, and its locks. A run is resumed from it.
+"""The folder of an evaluation run: its plan, the results of its cells, and its locks. A run is resumed from this
+folder.
 
 Invariant: a cell is done if and only if its `result.json` exists.
 """

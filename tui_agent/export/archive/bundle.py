@@ -21,7 +21,7 @@ STORE = "checkpoints.git"
 
 
 def find_checkpoint_stores(folder: Path) -> list[Path]:
-    """Return the checkpoint stores of a session and of its ancestors, its own store first."""
+    """Return the checkpoint stores of a session and of its ancestors, the session's own store first."""
     strands = reversed(load_lineage(folder).parts)
     return [store for strand in strands if (store := strand.folder / STORE).is_dir()]
 

@@ -232,7 +232,9 @@ def _write_lines(folder: Path, session: Path, refused: list[SessionVersionError]
 
 
 def _select_lines(columns: Mapping[str, str]) -> str:
-    """Return a SELECT statement that reads a file with one JSON object per line. Its parameter is the path."""
+    """Return a SELECT statement that reads a file with one JSON object per line. The path is the statement's
+    parameter.
+    """
     is_time = {name for name, type_name in columns.items() if type_name == "TIMESTAMP"}
     types = ", ".join(
         f"{name}: '{'DOUBLE' if name in is_time else 'VARCHAR' if type_name == 'JSON' else type_name}'"

@@ -143,7 +143,9 @@ def _to_cell(record: PartRecord | RunRecord, name: str, json_names: frozenset[st
 
 
 def row_to_run(row: Mapping[str, Any]) -> RunRecord:
-    """Return the fields that describe the run. `row` can be any row of `trace.parquet`, because all rows repeat them."""
+    """Return the fields that describe the run. `row` can be any row of `trace.parquet`, because all rows repeat these
+    fields.
+    """
     fields = _read_cells(row, RunRecord.model_fields, _RUN_JSON)
     if row.get("session_end_reason") is not None:
         end = {field: row.get(column) for column, field in _END_COLUMNS.items()}

@@ -1,6 +1,6 @@
 """Records of a trajectory: the run, its parts and its turns.
 
-Invariant: each field has the name and the meaning of a column of `trace.parquet` (see `rows`).
+Invariant: each field has the name and the meaning of a column of `trace.parquet` (see `parquet_rows`).
 """
 
 from itertools import groupby

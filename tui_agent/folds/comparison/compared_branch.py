@@ -76,7 +76,7 @@ def working_ms(events: Sequence[Envelope], start: float | None, running: bool) -
     """Return the working time of the agent during these events, in milliseconds.
 
     - `start`: time from which the working time is counted, in seconds since the epoch (None: from the first event).
-    - `running`: True if the agent was already running at this time.
+    - `running`: True if the agent was already running at the time `start`.
     """
     return max((at_ms for _, at_ms in _time_events(events, start, running)), default=0.0)
 
@@ -90,7 +90,7 @@ def list_beats(
     """Return the timeline of a branch, with at most `MAX_BEATS` events.
 
     - `since`: time from which the working time is counted, in seconds since the epoch (None: from the first event).
-    - `running`: True if the agent was already running at this time.
+    - `running`: True if the agent was already running at the time `since`.
     - `text`: see `Branch.text`.
     """
     metrics, files, asked, iterations = Metrics(), FilesChanged(), set[str](), set[int]()
@@ -185,7 +185,7 @@ def _time_events(
 
 
 def _stops_work(payload: Payload) -> bool:
-    """Return True if the event shows that no agent was working directly before it."""
+    """Return True if the event shows that no agent was working directly before this event."""
     return isinstance(payload, RunStarted | RunResumed | RunFinished | SessionForked | SessionHeadMoved)
 
 
@@ -216,7 +216,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The state of a branch at its end, as shown on the screen. `state` selects the symbol."""
+    """The state of a branch at its end, as shown on the screen. `state` selects the symbol before the text."""
 
     state: OutcomeState = "none"
     label: str = "no answer"
@@ -227,10 +227,10 @@ class Side:
     """One side of a comparison of branches. All counts cover the events after the fork point.
 
     - `cost_usd`: None if no price is known.
-    - `iterations`: number of the main agent's iterations. The other counts include its delegates.
+    - `iterations`: number of the main agent's iterations. All other counts include the work of delegates.
     - `changed`: settings and texts that the fork changed.
     - `change_text`: description of a changed context mode, tool result or message.
-    - `asked_count`: number of calls and questions that the user was asked about.
+    - `asked_count`: number of permission requests and questions to the user.
     - `denied_count`: number of denied calls.
     - `user_denied_count`: number of calls that the user denied.
     - `added`, `removed`: line counts of `files`.

@@ -147,7 +147,7 @@ def _is_compared(event: Envelope) -> bool:
 def comparable_json(event: Envelope) -> JsonMap:
     """Return an event's agent and payload without values that differ from run to run.
 
-    For a `context.packed`, return only the agent, the kind and the names of the sections.
+    For a `context.packed` event, return only the agent, the kind and the names of the sections.
     """
     payload = event.payload
     if isinstance(payload, ContextPacked):

@@ -107,7 +107,7 @@ def _count_shared(left: Sequence[Record], right: Sequence[Record]) -> int:
 
 
 def _is_same_record(left: Record, right: Record) -> bool:
-    """Return True if the records are equal. A record that a fork copied equals the record of its parent."""
+    """Return True if the records are equal. A record that a fork copied from its parent equals the parent's record."""
     if isinstance(left, Envelope) and isinstance(right, Envelope):
         same_position = (left.session, left.seq, left.time) == (right.session, right.seq, right.time)
         return same_position and left.payload == right.payload

@@ -1,6 +1,6 @@
 """Finds out which lines of a file the session changed and which the user changed, and reverts the session's changes.
 
-Each line is followed through the recorded versions of the file. Lines of another session count as the user's.
+Each line is followed through the recorded versions of the file. Another session's changes count as the user's.
 
 Invariant: a revert keeps the user's lines, and is refused if the user changed the same lines as the session.
 """
@@ -25,7 +25,7 @@ MAX_NAMED_RANGES = 5
 
 
 class TracedLine(NamedTuple):
-    """A line of a file, or a line that the session removed from it.
+    """A line of a file, or a line that the session removed from the file.
 
     - `is_users`: True if the line is part of the user's version, which is the file without the session's changes.
     - `in_file`: True if the line is part of the file.
@@ -67,8 +67,8 @@ class SessionDiff(LineDiff):
 def trace_lines(versions: Iterable[Sequence[str]]) -> list[TracedLine]:
     """Return one list with the lines of the newest version and of the user's version, in order.
 
-    `versions`: the lines of each version, in the form of `split_lines`. The session made the first change, the user the
-    second, and so on in turn.
+    `versions`: the lines of each version, in the form of `split_lines`. The session made the second version from the
+    first, the user the third from the second, and so on alternately.
     """
     lines: list[TracedLine] = []
     for number, version in enumerate(versions):
@@ -99,7 +99,8 @@ class HunkRevert(NamedTuple):
     """The result of a three-way merge that reverts a hunk.
 
     - `lines`: the new lines of the file. Do not use them if there are `shared_lines`: changes by the user are missing.
-    - `hunk_lines`: the lines of the hunk, with unchanged lines between its changes.
+    - `hunk_lines`: the hunk's part of `revert_traced_hunk`'s argument `lines`: its changes, and the unchanged lines
+      between them.
     - `shared_lines`: numbers of current lines that both the session and the user changed.
     """
 
@@ -228,7 +229,7 @@ def _end_sessions_last_line(lines: Sequence[TracedLine], version: Sequence[str])
 
 
 def _merge_sessions_change(old: Sequence[TracedLine], texts: Sequence[str]) -> list[TracedLine]:
-    """Return the lines in place of `old` after the session wrote `texts` there."""
+    """Return the traced lines that replace the lines `old` after the session wrote `texts` in their place."""
     is_shared = any(line.is_shared for line in old if line.in_file)
     added = [TracedLine(text, is_users=False, in_file=True, is_shared=is_shared) for text in texts]
     removed = [line._replace(in_file=False) for line in old if line.is_users]
@@ -255,7 +256,7 @@ def _interleave(removed: list[TracedLine], added: list[TracedLine]) -> list[Trac
 def _merge_users_change(
     old: Sequence[TracedLine], texts: Sequence[str], *, is_beside_added: bool
 ) -> list[TracedLine]:
-    """Return the lines in place of `old` after the user wrote `texts` there.
+    """Return the traced lines that replace the lines `old` after the user wrote `texts` in their place.
 
     `is_beside_added`: True if the line before or after `old` was added by the session.
     """

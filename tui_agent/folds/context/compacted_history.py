@@ -2,7 +2,7 @@
 
 The newest `MAX_FULL_MESSAGES` removed messages are stored. Of the older ones, only important messages are stored.
 
-Invariant: `originals` yields the stored messages in order, even after compactions and undos.
+Invariant: `RemovedMessages.originals` yields the stored messages in order, even after compactions and undos.
 """
 
 import json
@@ -75,7 +75,7 @@ class Layer:
 class RemovedMessages:
     """The messages that compaction removed from the model's history.
 
-    The methods that change the history take its current messages and return its new messages.
+    A method that changes the history takes the history's current messages and returns the new ones.
 
     - `reduced`: full results of tool calls that were reduced to one line.
     - `pinned`: event numbers of pinned messages.

@@ -1,4 +1,6 @@
-"""The rows of a screen that lists a history's messages, each with its turn and its form in the context."""
+"""The rows of the screen that lists a history's messages. A row shows the message's turn and its form in the context,
+such as `summary`.
+"""
 
 from bisect import bisect_right
 from collections import Counter

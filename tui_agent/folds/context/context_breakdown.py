@@ -1,4 +1,4 @@
-"""The context's content by message, tool and file, and the requests that sent it.
+"""The context's content by message, tool and file, and the requests in which the content was sent.
 
 Invariant: every message is counted once, when a request first contains it.
 """
@@ -138,7 +138,7 @@ class LedgerView:
         return _ledger_view(messages, self.requests, self.new_answer_seq)
 
     def _scale_instructions(self, total: int) -> int:
-        """Return how many of the tokens of all instructions are in messages. The others are in the system prompt.
+        """Return how many tokens of the instructions are in messages; the remaining ones are in the system prompt.
 
         `total`: tokens of all instructions.
         """

@@ -34,7 +34,7 @@ _NOTE_START = re.compile(r"; (?=\S)")
 
 
 def command_fact(command: str, result: str) -> str:
-    """Return a command and its result, such as failed or passed, as the text of a fact."""
+    """Return the text of a fact about a command: `result` is a word such as `failed` or `passed`."""
     return f"`{command}` {result}"
 
 
@@ -87,7 +87,7 @@ def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
 
 
 def apply_mentions(memory: JsonMap, mentions: Sequence[Mention]) -> JsonMap:
-    """Return the memory after a user's message, with the mentioned files as read: the model gets their text."""
+    """Return the memory after a user's message. Mentioned files count as read, because the model gets their text."""
     paths = [
         mention.path for mention in mentions if mention.path and mention.kind in ("file", "symbol", "image")
     ]

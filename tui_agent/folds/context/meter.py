@@ -1,7 +1,7 @@
 """The context meter: the size of the context and of its sections, relative to the model's window.
 
-The limits are fractions of the window. A warning starts at 0.32 and ends below 0.28. The soft limit is 0.40, the error
-limit 0.80, and compaction starts at 0.85.
+The level depends on the used fraction of the window: `near` from 0.32 (until the fraction is below 0.28), `over` from
+0.40 (the soft limit), `compaction` from 0.80. By default, compaction starts at 0.85.
 """
 
 from collections.abc import Mapping, Sequence
@@ -66,12 +66,12 @@ class ContextMeterView:
     """The fill level of the context: `used` tokens of `window` tokens.
 
     - `used`, `sections`: sizes that include the newest answer.
-    - `window`: 0 before there is a model.
+    - `window`: 0 until a model is chosen.
     - `assumed`: True if tui-agent assumes `window`, because the model's profile has no window or seems to be wrong.
     - `estimated`: True until the provider's own count arrives.
     - `next_cost_usd`: expected cost of the next turn's first request.
     - `cache_breaks`: number of requests that could not use the provider's cache, because their beginning had changed.
-    - `cache_break`: names of the sections that changed in the newest such request.
+    - `cache_break`: names of the sections that changed in the newest request counted by `cache_breaks`.
     """
 
     used: int = 0

@@ -1,6 +1,6 @@
 """The history of one agent, as sent to the agent's model.
 
-Invariant: when no call waits for its result, each call of an answer is followed by exactly one result.
+Invariant: when no tool call waits for its result, each call in the model's answers is followed by exactly one result.
 """
 
 from collections.abc import Collection
@@ -120,12 +120,12 @@ class History:
     """What the model must be told about restored and kept files."""
 
     def add(self, message: Message) -> None:
-        """Append a user message. While calls are open, the message waits, so that it comes after their results."""
+        """Append a user message. If tool calls still wait for results, append the message after these results."""
         # Behind a message that waits, later ones wait too: they keep their order.
         (self.late if self.open_calls or self.late else self.messages).append(_save_memory(message))
 
     def add_note(self, message: Message) -> None:
-        """Append a note to the history. While calls are open, the note waits for the next request instead."""
+        """Append a note to the history. If tool calls still wait for results, keep the note for the next request."""
         (self.late if self.open_calls else self.messages).append(_save_memory(message))
 
     def add_notes(self, seq: int) -> bool:
@@ -393,7 +393,7 @@ def _on_tool_finished(history: History, ev: Envelope, payload: ToolFinished) -> 
 def _artifact_id(end: ToolFinished) -> str:
     """Return the id of the artifact with the call's full result, or else of the artifact that the call read.
 
-    Return an empty string if there is neither of them.
+    Return an empty string if there is neither.
     """
     if end.artifact is not None:
         return end.artifact.id

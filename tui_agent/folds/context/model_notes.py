@@ -58,7 +58,7 @@ def mention_messages(mentions: tuple[Mention, ...], seq: int) -> list[UserMessag
 
 
 def fork_note(changes: ForkChange) -> TextContent | None:
-    """Return the note about what the folder of a fork lacks; None if the fork works in its parent's folder."""
+    """Return the note that tells the model about a fork's own folder; None if the fork works in its parent's folder."""
     text = _FORK_NOTES.get(changes.workspace_kind)
     if text is None:
         return None

@@ -19,7 +19,7 @@ class FileNotes:
     """Collects what the model must be told about files, from one turn to the next.
 
     - `move`: the newest undo, redo or revert.
-    - `unrestored`: files that an undo or redo did not restore. The value is True for a redo.
+    - `unrestored`: maps each file that was not restored to True if a redo, or False if an undo, failed to restore it.
     - `kept_paths`: files that keep changes by undone turns.
     """
 
@@ -34,7 +34,7 @@ class FileNotes:
             self.kept_paths[change.path] = None
 
     def add_restored(self, restored: CheckpointRestored, seq: int) -> list[UserMessage]:
-        """Return the note about files restored by the newest move, in a list; an empty list if there is none."""
+        """Return a list with the note about files that the newest move restored, or an empty list."""
         move, self.move = self.move, None
         for path in restored.paths:
             self.kept_paths.pop(path, None)
@@ -43,7 +43,7 @@ class FileNotes:
         return [] if note is None else [UserMessage(content=(note,), seq=seq)]
 
     def end_move(self, seq: int) -> list[UserMessage]:
-        """Return the note about kept files before the next message, in a list; an empty list if there is none."""
+        """Return a list with the note about kept files, to be sent before the next message, or an empty list."""
         paths, self.move, self.unrestored, self.kept_paths = self.kept_paths, None, {}, {}
         return [UserMessage(content=(_list_files(KEPT_FILES, paths),), seq=seq)] if paths else []
 
@@ -56,7 +56,7 @@ def restore_note(
     Return None if the model need not be told, e.g. because the conversation was reverted with the files.
 
     - `move`: the kind of move, e.g. `undo`.
-    - `unrestored`: the files that the previous undo or redo did not restore. The value is True if it was a redo.
+    - `unrestored`: see `FileNotes`; the files that the previous undo or redo did not restore.
     """
     folders = [folder.path for folder in restored.folders if folder.files]
     paths = [*restored.paths, *folders]

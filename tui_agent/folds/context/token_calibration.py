@@ -21,7 +21,7 @@ class Calibration:
     """Compares the token counts of providers with our own counts, for the requests of all agents.
 
     A ratio is an exponential moving average of the provider's count divided by our own count. It stays between 0.4 and
-    2.5. Without counts, it is 1.
+    2.5. Before the provider's first count, the ratio is 1.
     """
 
     # The main agent and the subtasks have separate ratios, because some servers do not count tool definitions. Requests

@@ -65,7 +65,7 @@ class TurnSummary:
 
     - `prompt`: the user's message. Empty if the turn continued without a new message.
     - `files`: paths of changed files.
-    - `tests`, `errors`: sentences, newest last.
+    - `tests`, `errors`: sentences about test runs and about errors, newest last.
     """
 
     turn: int
@@ -226,7 +226,7 @@ def summary_text(view: TurnSummariesView, session: str) -> str:
 
 
 def _fit_turn(turn: TurnSummary, age: int, others: Sequence[str]) -> str | None:
-    """Return the summary of a turn in as much detail as possible, or None if there is no space."""
+    """Return the summary of a turn in as much detail as fits beside the texts `others`, or None if nothing fits."""
     details = (NEWEST_DETAIL, RECENT_DETAIL, OLD_DETAIL)[0 if age == 0 else 1 if age <= RECENT_TURNS else 2 :]
     used = "\n\n".join(others)
     max_chars = MAX_CHARS - _HEAD_CHARS - len(used)

@@ -36,7 +36,7 @@ class _VisibleResults:
     - `hot`: results that models get in full. Maps a result to the agent that got it.
     - `cold`: results that were replaced. Maps a result to (event that replaced the result, True if the result was
       reduced to one line, agent that got the result).
-    - `summaries`: (event number, length) of each valid summary of the main agent.
+    - `summaries`: (event number, size from `text_size`) of each valid summary of the main agent.
     """
 
     hot: dict[int, AgentId] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class VisibleResults:
 
     @property
     def summary_chars(self) -> int:
-        """Number of characters of the main agent's newest valid summary."""
+        """Size of the main agent's newest valid summary, from `text_size`."""
         return self._visible.summaries[-1][1] if self._visible.summaries else 0
 
     def apply(self, ev: Envelope) -> bool:

@@ -36,7 +36,7 @@ class InferredWindow:
 
     - `accepted`: size of the largest accepted request.
     - `refused`: size of the smallest refused request.
-    - `stated`: window that the provider stated, including the answer.
+    - `stated`: window that the provider stated: the maximum for a request and its answer together.
     """
 
     accepted: int = 0

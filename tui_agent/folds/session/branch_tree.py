@@ -1,8 +1,8 @@
 """The branches of a log as a tree: the start, the messages and the outcome of each branch.
 
-An undo starts a new branch if it leaves work behind, such as a message or a tool call.
+An undo starts a new branch if the undone part contains work, such as a message or a tool call.
 
-Invariant: each record that belongs to a branch is in `own` of exactly one branch.
+Invariant: each record that belongs to a branch is in `Branch.own` of exactly one branch.
 """
 
 from bisect import bisect_right
@@ -235,7 +235,7 @@ class TreeView:
     def is_worth_showing(self, index: int) -> bool:
         """Return True if the branch is the first or current one, or if it or a child has turns.
 
-        An undo and a redo can leave other, empty branches behind.
+        All other branches are empty: they remain after an undo and a redo.
         """
         branch = self.branches[index]
         return bool(

@@ -115,7 +115,7 @@ class BranchesState:
     """The complete state of `Branches`, for a snapshot.
 
     - `prompts`: (event, event before it) of each prompt, and of each continuation without a message, on all branches.
-      The rest of a turn after a crash belongs to the prompt of this turn.
+      A turn that continues after a crash keeps its first prompt.
     - `has_crashed`: True if the newest turn ended with a crash of the program.
     - `undone`: the head before each undo that a redo can reverse, newest last.
     - `turns`: maps the number of a turn to its entry in `prompts`. A number is never used again after an undo.

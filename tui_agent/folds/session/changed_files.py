@@ -83,8 +83,8 @@ class ChangedFile:
       newest change.
     - `mode_changed`: True if the file's permissions changed.
     - `hidden_changes`: checksums of the lines in which a redacted value changed, as in `file.changed`.
-    - `user_changes`: the changes that the session did not make, in order. Successive ones are joined.
-    - `other_authors`: who made them: titles of other sessions, and an empty text for the user.
+    - `user_changes`: the changes by others than the session, in order. Successive changes are joined.
+    - `other_authors`: the authors of `user_changes`: titles of other sessions, and an empty text for the user.
     """
 
     path: str
@@ -106,7 +106,7 @@ class ChangedFile:
     def versions(self) -> tuple[str | None, ...]:
         """The digests of the contents from `before` to `after`.
 
-        The session made the first change, the user the second, and so on in turn.
+        The session made the second content from the first, the user the third from the second, and so on alternately.
         """
         return (self.before, *chain.from_iterable(self.user_changes), self.after)
 
@@ -182,7 +182,7 @@ class FilesChangedView:
     - `added`, `removed`: sums over `files`.
     - `turn_files`: paths that the newest turn changed.
     - `last_seq`: event of the newest change to any file.
-    - `folders`: generated folders with the number of their files.
+    - `folders`: generated folders, each with the number of its changed files.
     - `unlisted_count`: number of changed files that the log does not list.
     - `reverted`: hunks that the user reverted. Hunks of files that the session changed later are left out.
     """

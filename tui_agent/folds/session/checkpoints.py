@@ -1,4 +1,4 @@
-"""A session's checkpoints in order, each with its changes and their authors, and the commit at a given event.
+"""A session's checkpoints in order, with changed files and authors, and the newest commit on a branch.
 
 Invariant: the records of all branches are applied.
 """

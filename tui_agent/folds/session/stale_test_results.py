@@ -1,4 +1,4 @@
-"""The edits and the stopped test runs since the newest finished test run. They make its results stale.
+"""The edits and the stopped test runs that make the results of the newest finished test run stale.
 
 Invariant: files that a test run itself writes are not edits.
 """
@@ -21,7 +21,7 @@ _EVENTS: Final = (TestFinished, FileChanged, ToolCalled, ToolStarted, ToolFinish
 class LaterChanges:
     """The edits and the stopped test runs since the newest finished test run.
 
-    - `command`: command of that run; empty if no run has finished.
+    - `command`: command of the newest finished test run; empty if no run has finished.
     - `edits`: number of calls that changed files. Each change by the user counts too.
     - `run_was_stopped`: True if a later test run was stopped.
     """
@@ -37,13 +37,15 @@ class LaterChanges:
 
     @property
     def description(self) -> str:
-        """Tell why the results are stale: `before 2 edits; a later run was stopped`. Empty if they are not."""
+        """The reason why the results are stale: `before 2 edits; a later run was stopped`. Empty if they are up to
+        date.
+        """
         edits = f"before {format_count(self.edits, 'edit')}" if self.edits else ""
         return "; ".join(filter(None, (edits, "a later run was stopped" if self.run_was_stopped else "")))
 
     @property
     def short_description(self) -> str:
-        """Tell that the results are stale, in a few words: `before 2 edits`. Empty if they are not."""
+        """A short form of `description`: `before 2 edits`. Empty if the results are up to date."""
         earlier = "in an earlier run" if self.run_was_stopped else ""
         return f"before {format_count(self.edits, 'edit')}" if self.edits else earlier
 

@@ -44,7 +44,8 @@ def describe_failures(failed: int, errors: int) -> str:
 def describe_failing_tests(failed: int, errors: int, staleness: str = "") -> str:
     """Return how many tests fail, e.g. `2 tests fail, 1 test error` for `failed=3, errors=1`.
 
-    `staleness`: reason why the result is stale: `1 test failed before 2 edits`. Empty if it is not.
+    `staleness`: reason why the result is stale, added at the end: `before 2 edits` gives `2 tests failed before 2
+    edits`. Empty if the result is not stale.
     """
     words = ("test failed", "tests failed") if staleness else ("test fails", "tests fail")
     counts = [format_count(failed - errors, *words)] if failed > errors else []

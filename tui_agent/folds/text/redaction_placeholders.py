@@ -27,7 +27,7 @@ def find_new_placeholder(text: str, original: str) -> str:
 def note_hidden_differences(diff: str) -> str:
     """Return a unified diff with a note on each added line that looks like a line removed at the same place.
 
-    The lines differ only in values that redaction hides.
+    The two lines differ only in values that redaction hides.
     """
     if PLACEHOLDER_START not in diff:
         return diff

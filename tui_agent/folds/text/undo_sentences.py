@@ -25,7 +25,7 @@ def describe_restored(restored: CheckpointRestored) -> str:
 
 
 def list_restored(restored: CheckpointRestored) -> str:
-    """Return the numbers and the first names of the restored and of the removed files.
+    """Return the number of restored files and the number of removed files, each with the names of some files.
 
     Example: `2 files restored: a.py, b.py; 1 file removed: c.py`. Without names, return the sentence of
     `describe_restored`.
@@ -58,7 +58,7 @@ def _count_restored(restored: CheckpointRestored) -> list[tuple[str, str]]:
 
 
 def list_names(names: Sequence[str], *, is_complete: bool) -> str:
-    """Join the first names with commas, and append `…` if any are missing. Escape line breaks in names.
+    """Join the first `MAX_FILES_NAMED` file names with commas, and append `…` if any are missing. Escape line breaks in names.
 
     `is_complete`: False if `names` already lacks some names.
     """
@@ -133,7 +133,7 @@ def _describe_kept_stashes(stashes: Sequence[str]) -> str:
 
 
 def quote_commands(commands: Sequence[str]) -> str:
-    """Return the first commands in backticks, and the number of the others."""
+    """Return the first commands in backticks, and the number of further commands."""
     return list_first([f"`{clip_line(command, MAX_COMMAND_CHARS)}`" for command in commands], MAX_JOBS_NAMED)
 
 

@@ -98,7 +98,7 @@ class Trace:
         return copy
 
     def note_crash(self) -> None:
-        """Record the time of the last event before a crash. Open spans end no later than this."""
+        """Record the time of the last event before a crash. Open spans end no later than this event."""
         if self.turn is None:
             self.tree.crash_time = None
         elif self.tree.crash_time is None:

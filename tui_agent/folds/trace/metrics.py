@@ -75,9 +75,9 @@ class MetricsView:
     `hot_observation_count`: number of results on the current branch that requests still contain in full.
     `cold_summary_chars`: size of the main agent's newest summary on the current branch.
     `artifact_bytes`: size of results that were stored as artifacts when they arrived.
-    `context_peak_tokens`, `context_budget_reduced_count`, `context_budget_dropped_blocks`: values of all requests.
+    `context_peak_tokens`, `context_budget_reduced_count`, `context_budget_dropped_blocks`: computed from all requests.
 
-    Other values of the context are from the main agent's newest request.
+    All other values about the context are those of the main agent's newest request.
     """
 
     events: int = 0

@@ -167,7 +167,7 @@ def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None
 def _add_kept_work(draft: Draft) -> bool:
     """Add two lines to the notice about a failure: the work that is kept, and the user's next options.
 
-    Return False if there is no such notice.
+    Return False if the transcript has no notice about a failure.
     """
     entry = None if draft.failure is None else draft.entries[draft.failure]
     if draft.failure is None or not isinstance(entry, NoticeEntry):

@@ -89,9 +89,12 @@ class TurnSums:
 
 
 class EndedJob(NamedTuple):
-    """The end of a job, as the row of its call (`outcome`) and as a notice of its own say it.
+    """The texts about the end of a background job.
 
-    `Draft.ended_jobs` maps the index of a running call's entry to the job that the call started, if it has ended.
+    - `outcome`: text for the row of the call that started the job.
+    - `notice`: text for the notice about the end.
+
+    If the call that started the job still runs, `Draft.ended_jobs` keeps the texts under the index of the call's entry.
     """
 
     outcome: str
@@ -102,7 +105,7 @@ class EndedJob(NamedTuple):
 class Draft:
     """The mutable transcript.
 
-    Its dicts map the ids of unfinished calls, questions and requests to the indexes of entries.
+    Dict fields map the ids of unfinished calls, questions and requests to the indexes of their entries.
     """
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
@@ -243,7 +246,9 @@ class Draft:
         return self.add(NoticeEntry(*head, kind, level, texts, blocks, command))
 
     def add_ended_job(self, ev: Record, job: EndedJob, index: int | None) -> None:
-        """Append a notice about the end of a job. `index`: entry of the job's call, which names the end too."""
+        """Append a notice about the end of a job, and show the end in the entry `index` of the call that started the
+        job.
+        """
         entry = self.tool_entry(index)
         if index is not None and entry is not None:
             self.replace_entry(index, replace(entry, outcome=job.outcome))

@@ -27,7 +27,7 @@ def _asking_delegate(state: SessionStateView, request: PermissionRequested) -> s
 def _count_following(state: SessionStateView, request: PermissionRequested) -> int:
     """Return the number of permission requests that will probably follow this one.
 
-    They are expected for the calls of the same tool that the same agent requested after this one.
+    A request is expected for each later call of the same agent and the same tool.
     """
     calls = state.open_calls
     index = next((i for i, call in enumerate(calls) if call.call_id == request.call_id), len(calls))

@@ -1,6 +1,6 @@
-"""Undo, redo and revert. They ask the user before files are restored.
+"""Undo, redo and revert. The user is asked first if someone else may have changed the files.
 
-Invariant: a file is restored only after the app listed it.
+Invariant: a file that someone else changed is restored only if the user chose the file from a list.
 """
 
 import math

@@ -1,6 +1,7 @@
 """The app without a screen: prints the session as plain lines, for screen readers and plain terminals.
 
-Invariant: nothing is redrawn. Only the answer 2 trusts a folder's configuration files.
+Invariant: nothing is redrawn. A folder's configuration files are trusted only if the user answers the question about
+them with 2.
 """
 
 import asyncio

@@ -115,7 +115,7 @@ class Approval(ApprovalRows):
     def edit_rule(self) -> None:
         """Let the user edit the rule for the answer "always".
 
-        The field starts with the rule that the request offers as the wider one, if it offers one.
+        If the request offers a second, wider rule, the text field starts with the wider one.
         """
         choice = self.choice("a")
         if self.shows_policy:

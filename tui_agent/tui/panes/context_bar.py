@@ -68,7 +68,9 @@ def tick_labels(view: "ContextMeterView", cells: int) -> str:
 
 
 def words(view: "ContextMeterView") -> str:
-    """Return the meter's level in words, such as `near soft limit`, with the command to run if nothing is automatic."""
+    """Return the meter's level in words, such as `near soft limit`. Without automatic compaction, the words for an
+    almost full window name `/compact`.
+    """
     if view.fraction < CRITICAL:
         return WORDS[view.level]
     if view.compaction_fraction:

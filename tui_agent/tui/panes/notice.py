@@ -35,7 +35,9 @@ class Notice(LinePane):
         return bool(self.display) and self.cut
 
     def fit(self, width: int, limit: int) -> int:
-        """Return the number of rows that the notice needs at this width in cells, at most `limit`; set `cut` if it needs more."""
+        """Return the number of rows that the notice needs at this width in cells, at most `limit`; set `cut` if the
+        notice needs more.
+        """
         limit, rows = min(limit, MAX_ROWS), len(self._wrap(width))
         self.cut = rows > limit
         return min(rows, limit)

@@ -46,7 +46,7 @@ def state_symbol(span: "Span", symbols: Symbols) -> tuple[str, Role]:
 
 
 def is_group(span: "Span") -> bool:
-    """Return True for turns and iterations. They have a fold mark, but no state symbol."""
+    """Return True for turns and iterations. A row of a turn or iteration has a fold mark, but no state symbol."""
     return span.kind in ("turn", "iteration")
 
 

@@ -139,7 +139,7 @@ def name_of(path: str) -> str:
 class RefusedPaths:
     """The paths whose content the session does not send with a message, such as secret files.
 
-    They are known only of the paths that the menu has shown.
+    Only paths that the menu has shown are checked.
     """
 
     def __init__(self) -> None:

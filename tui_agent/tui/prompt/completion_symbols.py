@@ -1,4 +1,6 @@
-"""Symbols (names of functions, classes and so on) for `@` completion: the last search, and when a new one is needed."""
+"""Symbols (names of functions, classes and so on) for `@` completion: the result of the last search, and a check if a
+new search is needed.
+"""
 
 import re
 import time

@@ -387,8 +387,8 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
     def _drop_default_key(self, key: str) -> bool:
         """Ignore a default key of the prompt whose action the user has moved to another key.
 
-        If the key were not ignored, Textual's text area would run its own action for it. But Up and Down still move
-        the cursor. Return False if the key is not a default key of the prompt.
+        Otherwise, Textual's text area would handle the key. Up and Down are not ignored: they still move the cursor.
+        Return False if the key is not a default key of the prompt.
         """
         for action, choice in _DEFAULT_KEYS.find(key, ("prompt",)):
             if action.name == "history":

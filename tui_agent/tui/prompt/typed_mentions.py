@@ -72,7 +72,8 @@ async def find_refused(
 ) -> frozenset[str]:
     """Ask the session which of these paths the policy does not allow to be sent with a message, and return them.
 
-    `ask_session`: returns completions for a name and a text; here for `REFUSED_MENTIONS` and the paths.
+    `ask_session`: function that asks the session for completions of (name, text); called with (`REFUSED_MENTIONS`, the
+    paths).
     """
     return frozenset(await ask_session(REFUSED_MENTIONS, "\n".join(paths)))
 

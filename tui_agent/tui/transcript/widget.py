@@ -1,4 +1,4 @@
-"""The transcript widget, with its keys: cursor and scrolling. Its mouse is in `mouse`."""
+"""The transcript widget, with its keys: cursor and scrolling. The module `mouse` handles the mouse."""
 
 from collections.abc import Sequence
 

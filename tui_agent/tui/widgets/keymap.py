@@ -1,6 +1,6 @@
 """The user's keys by action and scope (part of the app), and mixins to run a key's action.
 
-Invariant: no screen mentions a key in its code. It asks the `KeyMap` for the action of a key.
+Invariant: no screen mentions a key in its code. A screen asks the `KeyMap` for the action of a key.
 """
 
 from collections.abc import Mapping, Sequence
@@ -84,7 +84,7 @@ class KeyMap:
         return self._by_name[name].label
 
     def hint(self, name: str, word: str = "") -> KeyHint:
-        """Return the hint for an action's key. Its label is `word`, or else the action's footer label."""
+        """Return the key hint of an action, with `word` or, by default, the action's usual word in the footer."""
         action = self._by_name[name]
         return KeyHint(action.label, word or action.footer, name)
 

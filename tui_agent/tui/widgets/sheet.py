@@ -121,7 +121,7 @@ class ChoiceSheet(Sheet[ResultT]):
 
     @abstractmethod
     def use(self) -> object:
-        """Use the selected row. In a question, for example, give its answer and close the sheet."""
+        """Use the selected row. In a question, for example, give the row's answer and close the sheet."""
 
     def choice_pen(self, number: int, ground: Role = "selection") -> Pen:
         """Return the `Pen` for the selectable row with this index (from 0)."""

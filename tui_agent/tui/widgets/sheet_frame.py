@@ -89,7 +89,7 @@ class SheetFrame(ScrollsLines, QuestionKeys[ResultT]):
         yield self._footer
 
     def prepare(self, width: int) -> None:
-        """Compute values that `head`, `body` and `foot` share; `redraw` calls this method before them."""
+        """Compute values that `head`, `body` and `foot` share; `redraw` calls this method first."""
 
     def mark_seen(self, rows: int) -> None:
         """Record that the user has seen the first `rows` rows of the body."""

@@ -177,8 +177,8 @@ def draw_map_facts(
 ) -> None:
     """Add facts about the whole map: its size, and when the model gets it.
 
-    `note`: the note of `tui-agent map`. Its part before the first semicolon is in the screen's title, so only the rest
-    is added.
+    `note`: the note of `tui-agent map`. Only the part after the first semicolon is added, because the part before is in
+    the screen's title.
     """
     facts.section("For the model")
     facts.fact("budget", f"{format_tokens(choice.max_tokens)} tokens")

@@ -71,7 +71,7 @@ class MapLine(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Path and signature. They identify a row after the files are listed again."""
+        """The row's path and signature, to find the row again after the files are listed again."""
         return self.file.path, self.symbol.text if self.symbol is not None else ""
 
 
@@ -98,7 +98,7 @@ class IndexState:
 def map_arguments(
     query: str, choice: RepoMapOptions, folder: str, *, refresh: bool, data_dir: Path | None = None
 ) -> list[str]:
-    """Return the arguments of `tui-agent` for a map.
+    """Return the arguments with which `tui-agent` prints a map.
 
     `refresh`: True to read all files again. `data_dir`: folder for the index; None for the default.
     """

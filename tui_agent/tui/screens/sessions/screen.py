@@ -128,7 +128,7 @@ class SessionsScreen(SessionsPage):
             self.leave()
 
     def use(self, row: SessionRow) -> None:
-        """Open the selected session, or compare it with the session chosen before."""
+        """Open the selected session. If the user is choosing a session to compare, compare both instead."""
         first = self._comparing
         if first is not None:
             self._comparing = None

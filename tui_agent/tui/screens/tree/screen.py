@@ -130,7 +130,7 @@ class TreeScreen(Page[Node]):
         return point
 
     def what_if(self, node: Node) -> None:
-        """Create a fork with one change. In it, the agent answers the row's newest message again."""
+        """Create a fork with one change. In the fork, the agent answers the row's newest message again."""
         message = last_message(self.listing.items, node)
         key = self.key_map.key_of("tree_what_if")
         if message is None:

@@ -75,7 +75,7 @@ class Node:
 
     @property
     def title(self) -> str:
-        """The message as one line. A message without text is described."""
+        """The message as one line. For a turn that continued without a message, a description."""
         text = clean_line(" ".join((self.result.text or self.repeated).split()))
         return f"again: {text}" if text and not self.result.text else text or CONTINUED
 
@@ -220,7 +220,9 @@ def last_message(nodes: Sequence[Node], node: Node) -> Node | None:
 
 
 def parent_message(nodes: Sequence[Node], node: Node) -> Node | None:
-    """For the row of a branch, return the message of the parent branch after which it begins; otherwise None."""
+    """For the row of a branch, return the message of the parent branch after which the branch begins; otherwise
+    None.
+    """
     at_seq, depth = node.branch.at_seq, node.branch.depth
     if at_seq is None or node.is_message:
         return None
