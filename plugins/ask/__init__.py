@@ -7,6 +7,6 @@ from .present_plan import PresentPlan
 
 
 def register(api: PluginApi) -> None:
-    """Register both tools."""
+    """Register the tools `ask_user` and `present_plan`."""
     api.tool(ask_user.ask_user)
     api.tool(PresentPlan())

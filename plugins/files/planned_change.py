@@ -67,7 +67,7 @@ async def write_change(change: FileChange, message: str, ctx: api.ToolContext) -
 
 
 async def read_existing(path: str, env: api.Environment) -> api.FileContent | None:
-    """Return the content of the file, or None if it does not exist; raise `ToolError` for a folder."""
+    """Return the content of the file, or None if the file does not exist; raise `ToolError` for a folder."""
     info = await env.stat(path)
     if info is None:
         return None

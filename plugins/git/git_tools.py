@@ -70,7 +70,7 @@ def blame_commands(path: str, first_line: int, last_line: int, revision: str) ->
 
 
 def commit_commands(message: str, paths: list[str]) -> list[Command]:
-    """Return the commands that commit the named files. Without names, they commit the staged changes."""
+    """Return the commands that commit `paths`; without `paths`, the staged changes."""
     commit: Command = ("git", "commit", "-m", message)
     if not paths:
         return [commit]

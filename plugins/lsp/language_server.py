@@ -52,7 +52,7 @@ class ReadyArgs(LanguageServerArgs):
 
 
 class LanguageServerTool(api.BaseTool):
-    """Tool that queries language servers. A server is started by the first question to it."""
+    """Tool that queries language servers. A server is started when it gets its first question."""
 
     def __init__(self, settings: LspSettings) -> None:
         self._settings = settings
@@ -66,7 +66,7 @@ class LanguageServerTool(api.BaseTool):
         self._changes: dict[str, int] = {}
 
     def note_change(self, event: api.Envelope) -> None:
-        """Remember a changed file. The servers are notified before the next question to them."""
+        """Remember a changed file, to notify the servers before they get the next question."""
         payload = event.payload
         # A server that starts later reads the changed files anyway.
         if isinstance(payload, api.FileChanged) and self._servers and len(self._changes) < MAX_CHANGES:
@@ -246,7 +246,7 @@ async def _diff(edit: FileEdit, before: api.FileContent) -> api.DiffBlock:
 
 
 async def _write_edits(args: ReadyArgs, ctx: api.ToolContext) -> api.ToolResult:
-    """Write all files of a rename. If one of them changed after the edits were computed, write none."""
+    """Write all files of a rename. If a file changed after the edits were computed, write none of the files."""
     blocks: list[api.DisplayBlock] = []
     for edit in args.edits:
         block = await _diff(edit, await _read_base(edit, ctx.env))

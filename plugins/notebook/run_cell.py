@@ -136,7 +136,9 @@ class RunCell(api.BaseTool):
 
 
 async def _find_python(env: api.Environment, folder: PurePosixPath) -> str:
-    """Return the Python of the project, as a path relative to the notebook's folder, or `python` if it has none."""
+    """Return the Python of the project, as a path relative to the notebook's folder, or `python` if the project has
+    none.
+    """
     for depth, parent in enumerate((folder, *folder.parents)):
         for name in (".venv", "venv"):
             if await env.stat(str(parent / name / "bin" / "python")) is not None:

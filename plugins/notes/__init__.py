@@ -1,4 +1,6 @@
-"""Plugin: notes on a project for later sessions. The agent can search them, and write them if the user agrees."""
+"""Plugin: notes on a project for later sessions. The agent can search the notes and, if the user agrees, write a
+note.
+"""
 
 from tui_agent.plugin_api import PluginApi
 
@@ -7,7 +9,7 @@ from .write_note import WriteNote
 
 
 def register(api: PluginApi) -> None:
-    """Register both tools if this project has a notes folder."""
+    """Register `search_notes` and `write_note` if this project has a notes folder."""
     if api.notes_folder is not None:
         api.tool(SearchNotes(api.notes_folder))
         api.tool(WriteNote(api.notes_folder))

@@ -69,7 +69,7 @@ class RenderedHits:
 
 
 class Grep(api.BaseTool):
-    """Tool that searches with ripgrep. Without ripgrep, it searches with Python in a separate process."""
+    """Tool that searches with ripgrep or, if ripgrep is not installed, with Python in a separate process."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("grep", __file__, GrepArgs, verb="search", timeout=60, parallel_safe=True)

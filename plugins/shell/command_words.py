@@ -22,7 +22,7 @@ _BUILTINS = frozenset(
 
 
 def plain_words(command: str) -> tuple[str, ...] | None:
-    """Return the words of a command, or None if it needs a shell."""
+    """Return the words of a command, or None if the command needs a shell."""
     if find_shell_syntax(command):
         return None
     words = tuple(shlex.split(command, comments=False, posix=True))

@@ -84,7 +84,7 @@ def _is_test_script(words: tuple[str, ...]) -> bool:
 async def find_test_command(env: Environment, paths: Sequence[str]) -> TestCommand:
     """Return the command for the tests in `paths`. An empty path means all tests of the project.
 
-    Raise `ToolError` if there are no tests, or if one command cannot run them.
+    Raise `ToolError` if there are no tests, or if no single command can run all of them.
     """
     commands = [await _find_single_command(env, path) for path in paths]
     if len(commands) > 1 and not _can_join(commands, paths):
@@ -338,7 +338,7 @@ async def _find_interpreter(env: Environment, names: dict[str, FileInfo]) -> str
 
 
 async def _find_test_files(env: Environment, path: str, *, named: bool) -> tuple[list[str], str]:
-    """Return the test files below a folder, and the pattern of their names if it is unusual.
+    """Return the test files below a folder, and, if the files have unusual names, the pattern of the names.
 
     - `path`: a folder, or the only file to return
     - `named`: True if the model named the path, so that files with unusual names are accepted

@@ -60,7 +60,8 @@ class TestCounts:
 def read_counts(framework: str, output: str, folder: str = "") -> TestCounts:
     """Read the counts from the output of a framework (a name returned by `frameworks.detect_framework`).
 
-    `folder`: absolute path of the folder in which the tests ran. Paths in names are relative to it.
+    `folder`: absolute path of the folder in which the tests ran. Paths in the names of tests are relative to this
+    folder.
     """
     return _READERS[framework](output.replace(f"{folder}/", "") if folder else output)
 
@@ -195,7 +196,8 @@ def _read_summary(pattern: str, output: str, names: list[str], uncollected: list
     """Read counts such as `1 failed, 2 passed` from the last line that matches `pattern`.
 
     - `names`: names of failed tests, including the paths in `uncollected`
-    - `uncollected`: paths of unloadable test files. They are added to `failed`, because the output does not count them.
+    - `uncollected`: paths of test files that could not be loaded. Their number is added to `failed`, because the output
+      does not count them.
     """
     lines = re.findall(pattern, output, re.MULTILINE)
     if not lines:

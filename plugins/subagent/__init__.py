@@ -6,6 +6,6 @@ from .delegation import DelegateReadonly, SpawnSubtask
 
 
 def register(api: PluginApi) -> None:
-    """Register both tools."""
+    """Register `spawn_subtask` and `delegate_readonly`."""
     api.tool(SpawnSubtask())
     api.tool(DelegateReadonly())

@@ -1,4 +1,4 @@
-"""Parses an investigator's last answer. It should be JSON but can be any text.
+"""Parses an investigator's last answer, which should be JSON but can be any text.
 
 Invariant: an answer that cannot be parsed becomes the summary, with low confidence.
 """
@@ -61,7 +61,7 @@ class Findings:
     not_there: tuple[str, ...] = ()
 
     def check(self, lengths: Mapping[str, int]) -> "Findings":
-        """Compare each piece of evidence with the number of lines in its file, and return a copy with the result.
+        """Compare each piece of evidence with the number of lines in its file, and return a corrected copy.
 
         Missing files move to `not_there`. Evidence past the end of its file gets a text in `not_found`. If no evidence
         is valid, confidence becomes low. Findings without evidence keep their confidence.

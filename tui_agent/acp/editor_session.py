@@ -88,7 +88,7 @@ class EditorSession:
 
     @property
     def id(self) -> str:
-        """The session's id, the same as in the app."""
+        """The session's id. The app uses the same id."""
         return self._session.id
 
     @property

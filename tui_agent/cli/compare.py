@@ -110,7 +110,7 @@ def compare_named(store: SessionStore, left: str, right: str) -> Comparison:
 
 
 def resolve_branch(store: SessionStore, name: str) -> Branch:
-    """Return the branch given as `ID` or `ID@SEQ`; warn if its log is damaged."""
+    """Return the branch given as `ID` or `ID@SEQ`; warn if the session's log is damaged."""
     session, seq = _split_name(name)
     folder = store.find(session)
     records = read_records(folder, skip_deltas=True)

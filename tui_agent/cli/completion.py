@@ -35,7 +35,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The commands before the cursor, such as `sessions list`, and the words that can follow them."""
+    """The commands before the cursor, such as `sessions list`, and the words that can follow these commands."""
 
     path: str
     summary: str

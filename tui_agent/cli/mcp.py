@@ -99,7 +99,7 @@ def _warn_of_untrusted(base: StartupContext) -> None:
 
 
 def check_server(arguments: argparse.Namespace) -> int:
-    """Start a server and print its tools; return 1 if it fails."""
+    """Start a server and print its tools; return 1 if the server fails."""
     base = load_context(arguments)
     settings = _find_server(base, arguments.name)
     [runner] = anyio.run(start_servers, _environment(base), [settings], math.inf)

@@ -17,7 +17,7 @@ FILE_MODE = 0o600
 
 @contextmanager
 def create_file(dest: Path) -> Iterator[Path]:
-    """Yield a temporary file next to `dest`. When the `with` block ends without an error, rename it to `dest`.
+    """Yield a temporary file next to `dest`. When the `with` block ends without an error, rename the file to `dest`.
 
     Raise `UsageError` if `dest` exists, and `StoreFull` if it cannot be written.
     """
@@ -55,7 +55,7 @@ def write_new(dest: Path, data: bytes) -> None:
 
 
 def output_path(output: str | None, data_dir: Path, workspace: Path, stem: str, ending: str) -> Path:
-    """Return the path of the file to write. If `output` is a folder, the path is an unused name in it.
+    """Return the path of the file to write. If `output` is a folder, the path is an unused name in this folder.
 
     If `output` is None, the default folder is used.
     """

@@ -295,12 +295,14 @@ def _observation_adapter() -> TypeAdapter[AnyObservation]:
 
 
 def action_from_dict(data: JsonMap) -> AnyAction:
-    """Create an action from the output of its `to_dict`. Raise `pydantic.ValidationError` for any other data."""
+    """Create an action from the result of `ActionBase.to_dict`. Raise `pydantic.ValidationError` for any other data."""
     return _action_adapter().validate_python(_flatten(data, "args", "action"))
 
 
 def observation_from_dict(data: JsonMap) -> AnyObservation:
-    """Create an observation from the output of its `to_dict`. Raise `pydantic.ValidationError` for any other data."""
+    """Create an observation from the result of `ObservationBase.to_dict`. Raise `pydantic.ValidationError` for any
+    other data.
+    """
     return _observation_adapter().validate_python(_flatten(data, "extras", "observation", "content"))
 
 

@@ -185,7 +185,7 @@ class Views:
 
         State, meter, branches and todo then cover the whole log. All other views cover only `tail`.
 
-        - `outline`: the snapshot. Its objects are changed, so it cannot be used again.
+        - `outline`: the snapshot. This method changes the snapshot's objects, so do not use the snapshot again.
         - `seq`: event of the snapshot.
         - `tail`: the newest records of the log, of all branches.
 

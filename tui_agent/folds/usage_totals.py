@@ -28,7 +28,9 @@ class UsageTotals:
 
     @classmethod
     def from_budget(cls, budget: BudgetUse) -> "UsageTotals":
-        """Return the tokens and the cost in a session's used budget, which does not count the calls."""
+        """Return the tokens and the cost in a session's used budget. The number of calls is 0, because a budget has
+        none.
+        """
         # A budget has the cost 0 for calls without a known price.
         cost = budget.cost_usd or None
         return cls(

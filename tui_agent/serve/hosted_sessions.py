@@ -33,7 +33,9 @@ SESSION_ENDED = TuiAgentError("The session ended.", hint="To open the session, s
 
 
 class HostedSession:
-    """An open session with its engine, and what the server computes from its events, such as its checkpoints."""
+    """An open session with its engine, and data that the server computes from the session's events, e.g.
+    checkpoints.
+    """
 
     def __init__(self, session: RemoteSession) -> None:
         self.session = session
@@ -90,7 +92,7 @@ class HostedSession:
         self._pending.take(event)
 
     async def carry_out(self, command: PendingCommand) -> None:
-        """Wait until a sent command is done. Raise the engine's error if it is refused or the session ends."""
+        """Wait until a sent command is done. Raise the engine's error if the command is refused or the session ends."""
         await self._pending.wait_for(command, self.failure)
 
     async def read_text(self, text: LongText) -> str:

@@ -59,7 +59,7 @@ class Limits(FrozenModel):
 
 
 class OrchestratorSettings(FrozenModel):
-    """Settings of the orchestrator. It decides when the simulated user learns of each part of the task.
+    """Settings of the orchestrator, which decides when the simulated user learns of each part of the task.
 
     - `perception_tokens`: the simulated user reads at most this many tokens of prose in each of the agent's answers.
     - `pace`: number of actions that the simulated user takes before learning of the next part of the task.

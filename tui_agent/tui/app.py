@@ -400,7 +400,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
 
 def session_to_resume(options: SessionOptions, folder: Path | None) -> str:
-    """Return the id of the session stored in `folder`; empty if it has no messages or is a demo."""
+    """Return the id of the session stored in `folder`; empty if the session has no messages or is a demo."""
     has_messages = folder is not None and is_session_stored(folder)
     return folder.name if folder is not None and has_messages and options.client != "demo" else ""
 

@@ -1,6 +1,7 @@
 """Addresses of links, as the app shows and opens them.
 
-Invariant: the app opens exactly the address that it shows. It shows the host in DNS form and no hidden characters.
+Invariant: the app opens exactly the address that it shows. A shown address has its host in DNS form, and no hidden
+characters.
 """
 
 import re

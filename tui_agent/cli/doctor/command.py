@@ -401,7 +401,7 @@ CHECKS: dict[str, Callable[[StartupContext], CheckResult]] = {
 
 
 async def probe_limits() -> ProcessControl | None:
-    """Run a command that does nothing, and return its process limits; None if it could not start."""
+    """Run a command that does nothing, and return its process limits; None if the command could not start."""
     with tempfile.TemporaryDirectory(prefix="tui-agent-") as folder:
         env = LocalEnvironment(Path(folder))
         try:

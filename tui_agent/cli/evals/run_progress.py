@@ -1,4 +1,4 @@
-"""Progress of a run of a suite: printed lines, or a background process (`--detach`) that writes them to a file."""
+"""Progress of a run of a suite: printed lines, or a background process (`--detach`) that writes the lines to a file."""
 
 import argparse
 import subprocess
@@ -61,7 +61,7 @@ class Progress:
 
 
 def start_detached(folder: RunFolder, arguments: argparse.Namespace) -> int:
-    """Resume the run in `folder` in a new process, and return without waiting for it."""
+    """Resume the run in `folder` in a new process, and return without waiting for the process."""
     command = [sys.executable, "-u", "-m", "tui_agent", "eval", "run", "--resume", str(folder.path)]
     command += ["--engine", arguments.engine]
     command += ["--address", arguments.address] if arguments.address else []

@@ -76,7 +76,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One branch in the tree of sessions: branch number `index` of `member`.
+    """One branch in the tree of sessions: the branch with the index `index` of the session `member`.
 
     `current`: True for the current branch of the requested session.
     """

@@ -44,7 +44,7 @@ def create_workspace(case: Case, target: Path) -> None:
 def create_check_copy(case: Case, workspace: Path, target: Path) -> None:
     """Copy the workspace to `target` and add the case's hidden tests. Raise `OSError` if that fails.
 
-    A hidden test replaces whatever the agent made at its path. Pipes, sockets and devices are not copied.
+    A hidden test replaces whatever the agent made at the test's path. Pipes, sockets and devices are not copied.
     """
     shutil.rmtree(target, ignore_errors=True)
     try:

@@ -113,7 +113,7 @@ async def run_harbor_tests(
 ) -> tuple[TestFinished, VerifierFinished]:
     """Run a task's `bash /tests/test.sh` in its working directory, and read the reward file in `logs`.
 
-    - `tests`: a copy of the task's tests. The script can change it.
+    - `tests`: a copy of the task's tests. The script can change the copy.
     - `ended_commands`: see `run_tests`.
     """
     assert case.harbor is not None

@@ -103,7 +103,7 @@ async def _send(client: "httpx.AsyncClient", method: str, path: str, data: bytes
 
 
 async def _read_body(answer: "httpx.Response") -> bytes:
-    """Return the body of an answer. Raise `EnvironmentFault` if it is too large."""
+    """Return the body of an answer. Raise `EnvironmentFault` if the body is too large."""
     body = bytearray()
     async for piece in answer.aiter_bytes():
         body += piece

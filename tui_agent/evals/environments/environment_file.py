@@ -106,7 +106,7 @@ def test(function: EnvFunction) -> EnvTest:
 
 
 def setup(function: EnvFunction) -> Setup:
-    """Decorate the environment's setup function. It runs once, before the tests of a workspace."""
+    """Decorate the environment's setup function, which runs once, before the tests of a workspace."""
     return _collect(function, Setup(_checked_function(function, "the setup")))
 
 

@@ -58,7 +58,7 @@ class CellFault:
 
 @dataclass(frozen=True, slots=True)
 class CellRetry:
-    """A cell that failed in attempt `attempt`. It is tried again after `pause_s` seconds."""
+    """A cell that failed in attempt `attempt`, and is tried again after `pause_s` seconds."""
 
     attempt: int
     reason: str
@@ -80,7 +80,7 @@ async def run_pool(
 ) -> None:
     """Run the cells, at most `jobs` at a time, and store their results. A cancellation stops all child processes.
 
-    - `run_attempt`: `run_child`, or the function of a Ray cluster.
+    - `run_attempt`: function that tries once to run a cell: `run_child`, or the function from `open_cluster`.
     - `first_pause_s`: pause before the first repeated attempt of a cell, in seconds.
     Raise `StoreUnusable` if a result cannot be stored.
     """

@@ -36,7 +36,8 @@ MAX_NAMED_CASES = 5
 def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> list[SessionSettings]:
     """Check that the unfinished cells can run.
 
-    Return the session settings of the arms that ask a model, with the run's cost limit. Arms with an oracle have none.
+    Return the session settings of the arms that ask a model, with the run's cost limit. Arms with an oracle ask no
+    model and are left out.
 
     `is_local`: False if the cells run on other machines, whose models cannot be checked. The result is then empty.
 

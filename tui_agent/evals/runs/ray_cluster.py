@@ -39,7 +39,7 @@ MOVED_FOLDERS = ("logs", "data/trajectories", "data/sessions")
 
 @contextmanager
 def open_cluster(address: str | None, plan: Plan) -> Iterator[RunAttempt]:
-    """Connect to a Ray cluster, and yield a function that runs a cell on it without retries.
+    """Connect to a Ray cluster, and yield a function that runs a cell on the cluster without retries.
 
     `address`: HOST:PORT of the cluster. If None, use the cluster in RAY_ADDRESS or on this machine. If neither exists,
     start a cluster on this machine.

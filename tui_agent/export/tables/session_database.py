@@ -108,12 +108,12 @@ class SessionDatabase:
     ) -> list[SessionVersionError]:
         """Bring the database up to date, reading only sessions with changed logs.
 
-        Sessions of another version of tui-agent are left out. Return an error for each of them.
+        Sessions of another version of tui-agent are left out. Return an error for each of these sessions.
 
         `progress`: called with the number of sessions read so far and the number to read.
 
-        Raise `StoreFull` or `StoreUnusable` if the database cannot be written or opened, and `DatabaseBusy` if
-        another program uses it.
+        Raise `StoreFull` or `StoreUnusable` if the database cannot be written or opened, and `DatabaseBusy` if another
+        program uses the database.
         """
         stale, removed = self._compare(states)
         refused: list[SessionVersionError] = []

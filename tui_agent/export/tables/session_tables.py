@@ -1,4 +1,4 @@
-"""The tables of sessions for `tui-agent query`, and the rows of one session in them.
+"""The tables of sessions for `tui-agent query`, and the rows of one session in these tables.
 
 Invariant: the rows of a fork cover only its own events, so that no cost is counted twice.
 """

@@ -97,7 +97,8 @@ class PartRecord(FrozenModel):
     - `tool_output`: the tool's own JSON.
     - `tool_error`: text of a failed call.
     - `token_usage`, `cost_usd`: only in the first part of an answer.
-    - `turn_user_message`: text of the user's message. Only the first part that responds to the message has it.
+    - `turn_user_message`: text of the user's message, in the first part that responds to the message; other parts have
+      none.
     - `abandoned`: True if the part is not on the current branch.
     """
 

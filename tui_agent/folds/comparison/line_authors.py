@@ -168,7 +168,9 @@ def _find_blocks(lines: Sequence[TracedLine]) -> list[_Block]:
 
 
 def _number_shared_lines(block: Iterable[TracedLine], position: int, file_length: int) -> tuple[int, ...]:
-    """Return the numbers of the shared lines in a block. `position`: number of the file's lines before the block."""
+    """Return the line numbers of the shared lines in a block. `position`: how many lines of the file precede the
+    block.
+    """
     numbers: dict[int, None] = {}
     for line in block:
         if line.is_shared:

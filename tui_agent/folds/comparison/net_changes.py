@@ -162,7 +162,7 @@ def _note_hidden_changes(
 ) -> Iterator[TracedLine]:
     """Yield the lines, with a note on each line of the file in which a redacted value changed.
 
-    Such a line looks the same before and after its change. It counts as changed by the session.
+    A line in which only a redacted value changed looks the same before and after, and counts as changed by the session.
     """
     for line in lines:
         noted = note_hidden_changes(line.text, hidden_changes) if line.in_file else line.text

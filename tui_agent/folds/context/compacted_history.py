@@ -119,7 +119,7 @@ class RemovedMessages:
         return [summary, *staying]
 
     def add_reply(self, reply: UserReply) -> None:
-        """Store a reply of the user, unless it has no words."""
+        """Store a reply of the user, unless the reply has no words."""
         if text_preview(reply.words).strip():
             self.replies = [*self.replies, reply][-NEWEST_USER_MESSAGES:]
 

@@ -48,7 +48,7 @@ class AgentInstructions:
 
 
 def instruction_heading(path: str, scope: InstructionScope) -> str:
-    """Return the heading for an instruction file's text. It says where the instructions apply."""
+    """Return the heading for an instruction file's text. The heading says where the instructions apply."""
     if scope == "user":
         return "# Instructions of the user, for every project"
     if scope == "project":

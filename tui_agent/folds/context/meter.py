@@ -280,7 +280,7 @@ class ContextMeter:
         self._set_total(used)
 
     def _set_total(self, used: int) -> None:
-        """Set a new total of tokens. The sections are scaled to it later."""
+        """Set a new total of tokens. The sections are scaled to this total later."""
         self._state.used = used
         self._pending_totals.append(used)
 

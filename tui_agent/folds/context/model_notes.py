@@ -106,6 +106,6 @@ def own_words(plan: QuestionAsked, answer: QuestionAnswered) -> LongText:
 
 
 def approved_plan(plan: QuestionAsked, answer: QuestionAnswered) -> LongText:
-    """Return the plan that the user approved, as the user edited it, or an empty text if it was refused."""
+    """Return the plan that the user approved, as the user edited it, or an empty text if the plan was refused."""
     is_approved = answer.choice is not None and answer.choice < len(plan.options) - 1
     return (own_words(plan, answer) or plan.text) if is_approved else ""

@@ -20,8 +20,8 @@ _MIN_TOKENS: Final = 100
 class Calibration:
     """Compares the token counts of providers with our own counts, for the requests of all agents.
 
-    A ratio is an exponential moving average of the provider's count divided by our own count. It stays between 0.4 and
-    2.5. Before the provider's first count, the ratio is 1.
+    A ratio is an exponential moving average of the provider's count divided by our own count. A ratio stays between 0.4
+    and 2.5. Before the provider's first count, the ratio is 1.
     """
 
     # The main agent and the subtasks have separate ratios, because some servers do not count tool definitions. Requests

@@ -119,7 +119,9 @@ class InferredWindows:
         return self.window_of(model).effective_window(model.window)
 
     def has_news(self, model: ModelInfo) -> bool:
-        """Return True if the user should be told the model's window, because it is new or changed noticeably."""
+        """Return True if the user should be told the model's window, because the window is new or changed
+        noticeably.
+        """
         window, announced = self.effective_window(model), self._announced.get(model.profile, 0)
         return abs(window - announced) > _ANNOUNCED_CHANGE * window
 

@@ -34,7 +34,7 @@ TAKES = (
 
 @dataclass(frozen=True, slots=True)
 class DelegateState:
-    """A delegate that has not ended. Its totals do not include its own delegates."""
+    """A delegate that has not ended. The totals do not include the work of the delegate's own delegates."""
 
     agent: AgentId
     name: str
@@ -81,7 +81,7 @@ class DelegateState:
         return replace(self, files_modified=(*self.files_modified, path))
 
     def with_removed_file(self, path: str) -> "DelegateState":
-        """Return the delegate after it removed a file."""
+        """Return the delegate after the delegate removed a file."""
         if path in self.files_created:
             return replace(self, files_created=_remove_path(self.files_created, path))
         return replace(
@@ -129,7 +129,7 @@ def delegate_chain(delegates: Mapping[AgentId, DelegateState], agent: AgentId) -
 
 @dataclass(frozen=True, slots=True)
 class AgentNode:
-    """An agent in the tree of agents. Its numbers and cost do not include its delegates."""
+    """An agent in the tree of agents. The numbers and the cost do not include the work of the agent's delegates."""
 
     id: AgentId
     name: str

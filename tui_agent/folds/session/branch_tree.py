@@ -61,7 +61,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """One message of the user and its result.
+    """One message of the user, and the result of the turn that the message started.
 
     - `seq`: event of the message.
     - `last_seq`: last event before the next message.
@@ -233,7 +233,7 @@ class TreeView:
         return tuple(child for child, branch in enumerate(self.branches) if branch.parent == index)
 
     def is_worth_showing(self, index: int) -> bool:
-        """Return True if the branch is the first or current one, or if it or a child has turns.
+        """Return True if the branch is the first or current one, or if the branch or a child has turns.
 
         All other branches are empty: they remain after an undo and a redo.
         """

@@ -23,7 +23,7 @@ Reason = MoveReason | Literal["redo"]
 
 @dataclass(frozen=True, slots=True)
 class HeadMove:
-    """A move of the log's head, recorded by the event `seq`.
+    """A move of the log's head (the event after which the log continues), recorded by the event `seq`.
 
     `from_seq`, `to_seq`: the head before and after the move.
     """

@@ -1,4 +1,4 @@
-"""Snapshots of the fold states of a session, as JSON. The engine takes them between turns.
+"""Snapshots of the fold states of a session, as JSON. The engine takes a snapshot between turns.
 
 With a snapshot, the log need not be read from its start.
 

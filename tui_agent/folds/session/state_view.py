@@ -110,7 +110,7 @@ class ReadFile:
 
 @dataclass(frozen=True, slots=True)
 class UncheckpointedChange:
-    """The newest change of one path, with its time.
+    """The newest change of one path, with the change's time.
 
     `by_session`: True if the session made this change or an earlier change of the path.
     """

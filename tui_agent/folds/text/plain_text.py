@@ -30,7 +30,7 @@ MAX_LINE_CHARS: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class DecodedText:
-    """A file's decoded text, with the details for encoding it again."""
+    """A file's decoded text, with the details for encoding the text again."""
 
     text: str
     codec: str = "utf-8"

@@ -83,7 +83,9 @@ def _differ(old: list[tuple[bytes, ...]], new: list[tuple[bytes, ...]]) -> bool:
 
 
 def line_checksum(line: str) -> int:
-    """Return the CRC-32 of a line. In `file.changed`, it stands for a line in which a redacted value changed."""
+    """Return the CRC-32 of a line. In `file.changed`, this number stands for a line in which a redacted value
+    changed.
+    """
     return zlib.crc32(line.encode("utf-8", "surrogatepass"))
 
 

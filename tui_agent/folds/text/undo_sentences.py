@@ -1,4 +1,4 @@
-"""Sentences about an undo or revert: the files restored, removed or kept, and the effects that it did not reverse.
+"""Sentences about an undo or revert: the files restored, removed or kept, and the effects that were not reversed.
 
 Invariant: a text names only a few files, and shows `…` if there are more.
 """

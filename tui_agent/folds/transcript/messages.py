@@ -84,8 +84,7 @@ def _on_user_message_received(draft: Draft, ev: Envelope, payload: UserMessageRe
 
 
 def _model_without_images(draft: Draft, payload: UserMessageReceived | UserSteered) -> str:
-    """Return the name of the session's model if it cannot get the message's images. Empty if it can or if there are
-    none."""
+    """Return the name of the session's model if the model cannot get the message's images; otherwise an empty text."""
     return draft.model_without_images if payload.attachments else ""
 
 

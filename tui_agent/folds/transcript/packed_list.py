@@ -41,7 +41,7 @@ class PackedList(Sequence[T]):
 
     @property
     def packed_count(self) -> int:
-        """The number of packed items. They are at the beginning of the list."""
+        """The number of packed items, which are at the beginning of the list."""
         return len(self._chunks) * self._chunk_size
 
     @property

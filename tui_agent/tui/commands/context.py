@@ -52,7 +52,7 @@ _REASON_CELLS: Final = 22
 
 
 class ContextSheet(Viewer):
-    """Sheet that shows the size of each section of the context. It is updated while a turn runs."""
+    """Sheet that shows the size of each section of the context. The sizes are updated while a turn runs."""
 
     scope = "context"
 

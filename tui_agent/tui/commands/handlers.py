@@ -40,8 +40,8 @@ Handler: TypeAlias = Callable[[AppContext, str], object]
 def _with_options(handler: Handler, **options: Handler) -> Handler:
     """Return a handler for a command that has options.
 
-    The new handler looks at the first word of its argument. If this word is in `options`, it calls that option's
-    handler with the rest of the argument. Otherwise, it calls `handler`.
+    If the first word of the argument is in `options`, the returned handler passes the other words to that option's
+    handler. Otherwise, it passes the whole argument to `handler`.
     """
 
     def handle(context: AppContext, argument: str) -> None:

@@ -53,7 +53,7 @@ def _list_actions(context: AppContext, title: str, actions: Sequence[Action], qu
 
 
 def _needs_argument(action: Action) -> bool:
-    """Return True for a command with an argument to type; choosing it only writes it into the prompt."""
+    """Return True for a command with an argument to type. Choosing such a command only writes it into the prompt."""
     return bool(action.slash and action.args) and not action.args.startswith("[")
 
 

@@ -26,7 +26,7 @@ from tui_agent.units import format_duration
 def choose_model_or_provider(context: AppContext, argument: str) -> None:
     """Switch to the model named `argument`; without an argument, let the user choose.
 
-    If `argument` is a URL, set up a model of the server there.
+    If `argument` is a URL, set up a model of the server at this URL.
     """
     back = partial(choose_model_or_provider, context, "")
     if is_web_address(argument):

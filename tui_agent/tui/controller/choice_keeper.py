@@ -61,7 +61,8 @@ class ChoiceKeeper:
         """True after a warning that `accept-edits` asks about commands, because there is no sandbox."""
 
     def choose_model(self, name: str, base_url: str = "", remark: str = "") -> None:
-        """Switch the session to the model `name`. Once the session uses it, save it for later starts and show a notice.
+        """Switch the session to the model `name`. Once the session uses the model, save the name for later starts and
+        show a notice.
 
         `remark`: text for the notice.
         """
@@ -71,14 +72,16 @@ class ChoiceKeeper:
         self.update(self._context.state)
 
     def choose_policy(self, name: str) -> None:
-        """Switch the session to the policy `name`. Once the session uses it, save it for later starts."""
+        """Switch the session to the policy `name`. Once the session uses the policy, save the name for later starts."""
         if name in POLICIES:
             self._chosen_policy, self.tried_policy = name, ""
             self._switch_policy(name)
             self.update(self._context.state)
 
     def try_policy(self, name: UserPolicy) -> None:
-        """Switch to the policy `name`. Save it for later starts once the user sends the agent a message under it."""
+        """Switch to the policy `name`. Save the name for later starts once the user sends the agent a message under
+        this policy.
+        """
         is_remembered = name not in NEVER_REMEMBERED and self._context.is_connected
         self._chosen_policy, self.tried_policy = "", name if is_remembered else ""
         self._switch_policy(name)

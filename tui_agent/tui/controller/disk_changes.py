@@ -66,7 +66,7 @@ class DiskChanges:
 def _find_differing(workspace: Path, files: Sequence[ChangedFile]) -> dict[tuple[str, int], DiskChange]:
     """Compare files on disk with their last recorded content, and return the differences.
 
-    Blocks, so call it in a thread.
+    This function blocks: call it in a thread.
     """
     changes: dict[tuple[str, int], DiskChange] = {}
     for file in files if workspace.is_dir() else ():

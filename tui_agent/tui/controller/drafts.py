@@ -18,7 +18,7 @@ DRAFT_S = 0.3
 
 
 class DraftFile:
-    """File with the unsent message of one session. All methods block, so call them in a thread."""
+    """File with the unsent message of one session. All methods block: call them in a thread."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -98,7 +98,7 @@ class SessionSwitcher:
     def go_to(self, work: Coroutine[object, object, object], name: str) -> None:
         """Run `work`, a coroutine that finds or opens another session, in the background.
 
-        `name`: name of the background task. It also selects the progress text.
+        `name`: name of the background task, which also selects the progress text.
         """
         self.under_way = True
         if name == "session":
@@ -323,7 +323,7 @@ class SessionSwitcher:
             self._host.start_page.offer_watching()
 
     def watch(self) -> None:
-        """Show the session that could not be opened because another process writes it, read-only."""
+        """Show, read-only, the session that could not be opened because another process writes it."""
         if self._locked is None:
             return
         options, folder = self._locked

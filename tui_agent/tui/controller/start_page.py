@@ -188,7 +188,7 @@ class StartPage:
 
 
 def has_sessions(data_dir: Path) -> bool:
-    """Return True if the data folder contains a session. Blocks, so call it in a thread."""
+    """Return True if the data folder contains a session. This function blocks: call it in a thread."""
     try:
         return any((data_dir / "sessions").iterdir())
     except OSError:
@@ -198,7 +198,7 @@ def has_sessions(data_dir: Path) -> bool:
 def folder_facts(root: Path) -> str:
     """Return the git state of a folder, e.g. `git main, clean` or `no git repository`.
 
-    Blocks, so call it in a thread.
+    This function blocks: call it in a thread.
     """
     repository = find_repository(root)
     if repository is None:

@@ -157,7 +157,7 @@ class InputLines:
         return await self._lines.get()
 
     async def read(self, fd: int) -> None:
-        """Read lines from the file descriptor until the end of input; `line` returns them."""
+        """Read lines from the file descriptor until the end of input; the method `line` returns the lines."""
         rest = b""
         while True:
             # epoll rejects plain files; they are always ready, so waiting is not needed

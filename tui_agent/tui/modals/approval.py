@@ -1,5 +1,4 @@
-"""The sheet that asks the user to approve a tool call. It shows a preview, the effects, and four answers in a fixed
-order.
+"""The sheet that asks the user to approve a tool call: a preview, the effects, and four answers in a fixed order.
 
 Invariant: the user can allow the call only after everything relevant was visible.
 """

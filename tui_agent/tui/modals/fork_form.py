@@ -113,7 +113,7 @@ class ForkDraft:
         self.choose(line, options[(options.index(self.current_value(line)) + direction) % len(options)])
 
     def choose(self, line: str, value: str) -> None:
-        """Select the option `value` on a line of the form, if it is possible."""
+        """Select the option `value` on a line of the form, if the option is possible."""
         if line == "change":
             self.change = next((change for change in self.changes if change == value), self.change)
         elif line == "workplace" and self.can_work_in(value):
@@ -253,7 +253,7 @@ class ForkForm(Form[ForkRequest | None]):
 
     @property
     def open_field(self) -> Field | None:
-        """The text field of the selected line; None if it has no field or several lines of text."""
+        """The text field of the selected line; None if the line has no field or several lines of text."""
         if self.line_name == "folder":
             return self.draft.folder
         field = self.draft.text_field(self.line_name)

@@ -64,7 +64,7 @@ class ForkPoint:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """The kinds of change that a what-if can make here, e.g. another model."""
+        """The kinds of change that a what-if at this event can make, e.g. another model."""
         possible = {
             "effort": bool(self.efforts),
             "message": self.message_seq is not None,
@@ -102,7 +102,10 @@ class Workplaces(NamedTuple):
 
 
 def find_workplaces(workspace: Path, suffix: str) -> Workplaces:
-    """Check for a git repository, and find an unused name for a fork's folder. Blocks, so call it in a thread."""
+    """Check for a git repository, and find an unused name for a fork's folder.
+
+    This function blocks: call it in a thread.
+    """
     in_repository = any((folder / ".git").exists() for folder in (workspace, *workspace.parents))
     folder = workspace.with_name(f"{workspace.name}-{suffix}")
     number = 2
@@ -123,7 +126,7 @@ async def workplaces_for(point: ForkPoint, word: str) -> Workplaces:
 def fork_arguments(point: ForkPoint, request: ForkRequest) -> list[str]:
     """Return the `tui-agent` arguments that create the fork.
 
-    The new text of a message or result goes to standard input instead.
+    A new text of a message or result is not among the arguments: it goes to standard input.
     """
     # A changed message or result replaces the old one, so the fork begins elsewhere than another fork at this event.
     seq = point.at_seq

@@ -120,7 +120,7 @@ class ProviderForm(Form[Provider | None]):
         return f"{self._variable} is set" if self._has_key else ""
 
     def _purpose(self, line: str) -> str:
-        """Return a note about the line's purpose. It says if the line needs a value."""
+        """Return a note about the line's purpose, which also says if the line needs a value."""
         vendor = PROVIDERS.get(self.vendor)
         if line == MODEL and self.vendor == OWN_SERVER:
             return "Required: the model's name, such as qwen3-coder"

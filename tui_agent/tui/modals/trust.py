@@ -235,7 +235,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
             self.dismiss(self.choices[self.chosen - len(self.entries)].answer)
 
     def press(self, answer: Answer) -> bool:
-        """Select `answer`, or close the sheet with it if it was already selected.
+        """Select `answer`. If `answer` was already selected, close the sheet with this result.
 
         Return False if the sheet does not offer `answer`.
         """

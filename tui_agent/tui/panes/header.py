@@ -45,7 +45,7 @@ class Header(LinePane):
     status: StatusView = StatusView()
 
     def set_status(self, status: StatusView) -> None:
-        """Set the session's status. The header shows it on a very low screen, which has no status line."""
+        """Set the session's status. The header shows the status on a very low screen, which has no status line."""
         if status != self.status:
             before, self.status = self.status, status
             # The model's name also depends on the word `opening`.

@@ -46,7 +46,7 @@ def start_client() -> PaneSource:
 
 
 def find_panes(options: SessionOptions, folder: str, environ: Mapping[str, str]) -> PanePlaces:
-    """Return the place of each pane for a session in `folder`. Blocks, so call it in a thread."""
+    """Return the place of each pane for a session in `folder`. This function blocks: call it in a thread."""
     find: Callable[..., PanePlaces] = import_module("tui_agent.plugin_host.plugin_folders").find_panes
     return find(replace(options, cwd=Path(folder)), environ)
 

@@ -187,8 +187,8 @@ def file_candidates(
 ) -> list[Candidate]:
     """Return at most `MAX_FOUND` files, folders and symbols that match the query, best match first.
 
-    `refused`: paths that are not sent with a message, such as secret files. They come last, unless the user typed one in
-    full.
+    `refused`: paths that are not sent with a message, such as secret files. A refused path comes last, unless the user
+    typed it in full.
     """
     index = paths if isinstance(paths, PathIndex) else PathIndex(paths)
     marked = [

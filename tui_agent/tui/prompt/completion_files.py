@@ -31,7 +31,7 @@ _SKIPPED = REPOSITORY_FOLDERS | GENERATED_FOLDERS | {"target"}
 def list_files(root: Path) -> list[str]:
     """Return the paths below `root`, as git lists them; without git, walk the folder.
 
-    Blocks, so call it in a thread.
+    This function blocks: call it in a thread.
     """
     listed = list_own_files(root)
     if listed is None:
@@ -174,7 +174,7 @@ class FileIndex:
         return time.monotonic() - self._listed_at > FRESH_S
 
     def refresh(self) -> None:
-        """List the folder again. Blocks, so call it in a thread."""
+        """List the folder again. This method blocks: call it in a thread."""
         listed = list_files(self.root)
         # Building the index of many files takes longer than this comparison.
         if listed != self.paths.files:

@@ -25,7 +25,7 @@ class History:
     def load(self) -> list[str]:
         """Return the messages in the history file without duplicates, oldest first.
 
-        Blocks, so call it in a thread.
+        This method blocks: call it in a thread.
         """
         if self.path is None:
             return []
@@ -48,7 +48,9 @@ class History:
         return _newest_of_equals(texts)
 
     def extend(self, texts: Iterable[str]) -> None:
-        """Insert older messages in front of the messages of this session. Skip messages that are already there."""
+        """Insert older messages in front of the messages of this session. Skip messages that the history already
+        has.
+        """
         count = len(self.entries)
         self.entries = _newest_of_equals([*texts, *self.entries])[-MAX_MESSAGES:]
         if self._index is not None:  # the user is browsing: the same message stays shown
@@ -61,7 +63,10 @@ class History:
             self.entries = [*(entry for entry in self.entries if entry != text), text][-MAX_MESSAGES:]
 
     def store(self, texts: Iterable[str]) -> None:
-        """Append messages, with secrets already redacted, to the history file. Blocks, so call it in a thread."""
+        """Append messages, whose secrets are already redacted, to the history file.
+
+        This method blocks: call it in a thread.
+        """
         if self.path is None:
             return
         lines = [json.dumps(text, ensure_ascii=False) + "\n" for text in texts]

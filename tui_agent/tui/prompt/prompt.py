@@ -445,7 +445,7 @@ async def _mark_refused(prompt: Prompt, refused: RefusedPaths, shown: Sequence[s
 async def _show_attached(prompt: Prompt, mentions: "Sequence[MentionCandidate]", typing: str) -> None:
     """Show the names of mentioned files, symbols and resources in the row below the editor.
 
-    `typing`: the name at the cursor. Symbols are not searched for it, because it may be incomplete.
+    `typing`: the name at the cursor. No symbols are searched for this name, because it may be incomplete.
     """
     root, names, images = prompt.files.root, list[str](), list[str]()
     module = import_module("tui_agent.tui.prompt.typed_mentions") if mentions else None

@@ -20,7 +20,7 @@ _LINE: Final = re.compile(rf"\b(?:{_KEYWORDS})\s+(?:\([^()]*\)\s*)?(\w+)")
 
 
 def find_definitions(root: Path, query: str) -> list[Symbol]:
-    """Find definitions of names that contain the query, with git grep. Blocks, so call it in a thread."""
+    """Find definitions of names that contain the query, with git grep. This function blocks: call it in a thread."""
     if not can_be_symbol(query):
         return []
     # git grep only finds the lines; `_LINE` then extracts the name. `query` consists of word characters, so it needs no
@@ -55,7 +55,7 @@ async def search_git(root: Path, query: str) -> Sequence[Symbol]:
 
 
 def search_index(ask: Ask, data_dir: Path | None) -> FindSymbols:
-    """Return a function that searches the repository map's index. Without a match, it uses git."""
+    """Return a function that searches the repository map's index or, if nothing matches, the files with git."""
 
     async def find(root: Path, query: str) -> Sequence[Symbol]:
         words = ["map", "--json", "--symbol", query, "--cwd", str(root)]

@@ -49,7 +49,7 @@ def find_typed_mentions(text: str, root: Path, pasted: Iterable[Span]) -> list[M
 
 
 def find_files(candidates: Iterable[MentionCandidate], root: Path) -> tuple[dict[str, str], int]:
-    """Find the mentioned files and folders that exist. Blocks, so call it in a thread.
+    """Find the mentioned files and folders that exist. This function blocks: call it in a thread.
 
     Return a mapping from mention to path, and the estimated number of characters that the mentions add to the
     message.
@@ -79,7 +79,7 @@ async def find_refused(
 
 
 def find_images(paths: Iterable[str], root: Path) -> frozenset[str]:
-    """Return the image files that a model can accept. Blocks, so call it in a thread."""
+    """Return the image files that a model can accept. This function blocks: call it in a thread."""
     return frozenset(path for path in paths if _is_image(root / path))
 
 

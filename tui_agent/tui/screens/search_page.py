@@ -102,5 +102,5 @@ class SearchPage(Page[ItemT]):
         self.show_typed()
 
     def show_typed(self) -> None:
-        """Show the text in the field and the results for it."""
+        """Show the text in the field and the results of the search."""
         self.top.show()

@@ -93,7 +93,8 @@ class ThemeFile(NamedTuple):
     """A validated theme.
 
     - `colors`: `#rrggbb` for every role; empty if the theme uses the terminal's colours
-    - `colors_256`: replacements for those of the `colors` that look wrong in a terminal with only 256 colours
+    - `colors_256`: maps a role to another colour, if the role's colour in `colors` looks wrong in a terminal with only
+      256 colours
     """
 
     name: str
@@ -190,7 +191,7 @@ def parse_theme(raw: Mapping[str, object], path: Path) -> ThemeFile:
 
 
 def bundled_folder() -> Path:
-    """Return the folder of the bundled themes: inside the installed package, or next to it in a checkout."""
+    """Return the folder of the bundled themes: inside the installed package or, in a checkout, next to the package."""
     package = Path(__file__).resolve().parents[2]
     shipped = package / "_bundled" / "themes"
     return shipped if shipped.is_dir() else package.parent / "themes"

@@ -1,6 +1,6 @@
 """Layout of the transcript: the entries that are laid out, and their rows (an estimated number until they are drawn).
 
-Invariant: a slot's height is exact once it was drawn with the current look.
+Invariant: an entry's height is exact once the entry was drawn with the current look.
 """
 
 from bisect import bisect_right
@@ -194,7 +194,9 @@ class Layout:
         self.grow(entries, len(entries))
 
     def grow(self, entries: Sequence[Entry], count: int) -> bool:
-        """Append slots for at most `count` further entries. Return True if there are still entries without a slot."""
+        """Add at most `count` further entries to the layout. Return True if there are still entries outside the
+        layout.
+        """
         self._entries = entries
         end = min(len(entries), len(self.slots) + count)
         for index in range(len(self.slots), end):
@@ -217,7 +219,7 @@ class Layout:
             self.heights = Heights(slot.gap + slot.count for slot in self.slots)
 
     def draw_between(self, y: int, end: int) -> bool:
-        """Draw every slot with rows between `y` and `end`.
+        """Draw every entry with rows between `y` and `end`.
 
         Return True if a height changed. Then call this method again, because the rows have moved.
         """
@@ -236,7 +238,7 @@ class Layout:
         return changed or self.heights.total != before
 
     def rows(self, index: int) -> list[Row]:
-        """Return the rows of a slot, without the empty row before it."""
+        """Return the rows of an entry, without the empty row before the entry."""
         self.draw_slot(index)
         return self.slots[index].rows or []
 
@@ -249,11 +251,11 @@ class Layout:
         return index, y - self.heights.top(index) - self.slots[index].gap
 
     def top(self, index: int) -> int:
-        """Return the first row of a slot in the layout, without the empty row before the slot."""
+        """Return the number of an entry's first row in the layout, not counting the empty row before the entry."""
         return self.heights.top(index) + self.slots[index].gap
 
     def draw_slot(self, index: int) -> bool:
-        """Draw a slot unless it is drawn already; return True if the slot's height changed."""
+        """Draw an entry unless the entry is drawn already; return True if its height changed."""
         slot, entry = self.slots[index], self._entries[index]
         # To the end, because `_forget` drops the least recently drawn slots first.
         self._drawn.pop(index, None)
@@ -279,7 +281,7 @@ class Layout:
         self.touch(index)
 
     def set_active(self, index: int, active: bool) -> None:
-        """Record whether the cursor or the mouse is on the slot."""
+        """Record whether the cursor or the mouse is on the entry."""
         slot = self.slots[index]
         if slot.active != active:
             slot.active = active
@@ -287,7 +289,7 @@ class Layout:
                 self.touch(index)
 
     def touch(self, *indexes: int) -> None:
-        """Mark slots with changed content or state. They are redrawn when they are visible again."""
+        """Mark the entries whose content or state changed, so that they are drawn again when they are visible."""
         for index in indexes:
             slot = self.slots[index]
             slot.rows = None
@@ -330,14 +332,14 @@ class Layout:
         )
 
     def _set_count(self, index: int, count: int) -> None:
-        """Set a slot's number of rows, and decide whether an empty row comes before it."""
+        """Set an entry's number of rows, and decide whether an empty row comes before the entry."""
         slot = self.slots[index]
         slot.count = count
         slot.has_gaps = slot.group < 0 and has_gaps(self._entries[index], count)
         slot.gap = self._gap(index)
 
     def _resize(self, index: int, count: int) -> bool:
-        """Set the number of rows of a slot; return True if a height changed."""
+        """Set the number of rows of an entry; return True if a height changed."""
         slot = self.slots[index]
         before = (slot.has_gaps, slot.count > 0)
         self._set_count(index, count)
@@ -362,7 +364,7 @@ class Layout:
         return int(before >= 0 and (slot.has_gaps or self.slots[before].has_gaps))
 
     def _forget(self, first: int, last: int) -> None:
-        """Drop the rows of the least recently drawn slots. Keep the rows of the slots from `first` to `last`."""
+        """Drop the rows of the least recently drawn entries. Keep the rows of the entries from `first` to `last`."""
         for index in list(self._drawn):
             # Down to half, so that scrolling does not come here for each new slot.
             if len(self._drawn) <= MAX_DRAWN // 2:

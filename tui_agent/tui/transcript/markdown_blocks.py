@@ -31,7 +31,7 @@ _PIPE = re.compile(r"(?<!\\)\|")
 
 @dataclass(slots=True)
 class OpenPiece:
-    """The last piece of a Markdown text. It grows with each added line.
+    """The last piece of a Markdown text, which grows with each added line.
 
     `blank_before`: True if an empty line comes before the piece.
     """

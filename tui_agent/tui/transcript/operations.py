@@ -119,7 +119,9 @@ class TranscriptOperations(TranscriptCanvas):
         return self.finder.count
 
     def find_next(self, direction: int) -> bool:
-        """Go to the next (`direction` 1) or previous (-1) match and unfold its entry; return False if there is none."""
+        """Go to the next (`direction` 1) or previous (-1) match and unfold its entry; return False if nothing
+        matches.
+        """
         layout = self.viewport.layout
         start = self._frame[0].slot if self._frame else 0
         with self.viewport.keep_position():

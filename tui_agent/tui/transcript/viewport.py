@@ -1,4 +1,4 @@
-"""The visible part of the transcript. It keeps its position when rows are added or removed.
+"""The visible part of the transcript, which keeps its position when rows are added or removed.
 
 Invariant: while `anchored`, the last row is at the bottom; otherwise, the same row stays at the top.
 """

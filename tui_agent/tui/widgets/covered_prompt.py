@@ -123,7 +123,7 @@ def edits_message(event: events.Key, key_map: KeyMap) -> bool:
 
 
 def erases_text(event: events.Key, key_map: KeyMap) -> bool:
-    """Return True if the key erases text of the message, or restores it."""
+    """Return True if the key erases text of the message, or restores erased text."""
     return event.key in _ERASING_KEYS or _has_action(event, key_map, _ERASING_ACTIONS)
 
 

@@ -1,6 +1,6 @@
 """One line of editable text, for answers inside rows, for filters and for forms.
 
-Invariant: `type_key` returns True if it used the key.
+Invariant: `type_key` returns True if the field used the key.
 """
 
 from itertools import accumulate

@@ -124,7 +124,7 @@ class KeyActions:
         return key_map_of(cast(Any, self).app)
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scopes whose keys work now, the most specific one first."""
+        """Return the scopes (parts of the app, e.g. `chat`) whose keys work now, the most specific one first."""
         return self.scope, *ACTIVE_TOGETHER.get(self.scope, ())
 
     def run_key(self, key: str, *scopes: Scope) -> bool:

@@ -159,7 +159,7 @@ class SheetFrame(ScrollsLines, QuestionKeys[ResultT]):
 
     @property
     def is_full(self) -> bool:
-        """True if the sheet fills a small screen. It then covers the footer too."""
+        """True if the sheet fills a small screen, and so covers the footer too."""
         return self.app.size.height < 16 or self.app.size.width < 60
 
     @property

@@ -55,7 +55,7 @@ class CompareColumns(NamedTuple):
 
     @property
     def texts(self) -> int:
-        """The width in cells of the first text in a row. If `second_column` is 0, it is the row's only text."""
+        """The width in cells of the first text in a row. If `second_column` is 0, the row has no other text."""
         return (self.second_column or self.width) - MARGIN - self.labels
 
     def room(self, right: bool) -> int:

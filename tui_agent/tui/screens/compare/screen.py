@@ -1,7 +1,7 @@
 """The screen that compares two branches: figures, synchronised timelines, different files, and answers.
 
-Invariant: the screen runs no model and no tool. It writes only a requested export. No diff and no answer is cut off:
-long lines wrap, and the rows scroll.
+Invariant: the screen runs no model and no tool, and writes no file but a requested export. No diff and no answer is cut
+off: long lines wrap, and the rows scroll.
 """
 
 from collections.abc import Callable, Sequence

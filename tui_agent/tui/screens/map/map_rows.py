@@ -134,7 +134,7 @@ def draw_code(facts: Facts, line: MapLine, text: str | None, fault: str, *, max_
     """Add the code of a file or symbol, in up to `max_rows` rows.
 
     - `text`: the file's text; None if it is not loaded
-    - `fault`: why the text cannot be shown; empty if it can
+    - `fault`: why the text cannot be shown; empty if the text can be shown
     """
     if text is None or fault:
         facts.section("Code")

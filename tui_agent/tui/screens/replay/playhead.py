@@ -47,7 +47,7 @@ class Playhead:
         return min(self._seconds, self.line.length) if self.playing else self.line.clock[self.place]
 
     def move_to(self, place: int) -> None:
-        """Move to the place with this index. A playing playhead continues from there."""
+        """Move to the place with this index. A playing playhead continues from this place."""
         self.place = max(0, min(place, self.last))
         self._seconds = self.line.clock[self.place] if len(self.line) else 0.0
 

@@ -14,7 +14,7 @@ from tui_agent.tui.widgets.lists import Intent
 
 
 class ReplayScreen(ReplaySearch):
-    """The replay screen."""
+    """The complete replay screen: panes, actions, search, and the keys and clicks that move through the session."""
 
     def key_scopes(self) -> Sequence[Scope]:
         return ("replay",) if self.field is None else ("field",)

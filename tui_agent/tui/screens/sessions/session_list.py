@@ -80,7 +80,7 @@ class SessionsPage(SearchPage[ListLine]):
 
     @property
     def text(self) -> str:
-        """The text to search for. It does not change while the user renames a session."""
+        """The text to search for; unchanged while the user renames a session."""
         return self.search_field.text.strip()
 
     @property
