@@ -233,12 +233,13 @@ def file_changed_event(
         "before_sha256": recorded.after_sha256,
         "before_size": recorded.after_size,
     }
-    if recorded.disk_sha256_after != (old and old.sha256):
+    checkpoint_sha256 = None if old is None else old.sha256
+    if recorded.disk_sha256_after != checkpoint_sha256:
         # The content in between is stored only without its secrets. Compared with the file itself, each line with a
         # secret would differ.
         contents = read_stored(blobs, recorded.after), read_stored(blobs, event.after)
         if SECRET_FILE_CONTENT in contents:
-            added, removed = _subtract_counts(file, old and old.sha256, recorded, counts)
+            added, removed = _subtract_counts(file, checkpoint_sha256, recorded, counts)
         else:
             added, removed = count_lines(*contents)
         hidden = set(event.hidden_changes).difference(recorded.hidden_changes) if recorded.after else ()
