@@ -63,8 +63,8 @@ class Room:
     """The maximum tokens of a request. Both limits are None if the window is unknown.
 
     `tokens`: the usual limit: the window minus the room for the answer and a margin.
-    `max_tokens`: a higher limit for user messages that do not fit in `tokens`. It leaves only the minimum for an
-    answer.
+    `max_tokens`: a higher limit for user messages that do not fit in `tokens`. With this limit, only the minimum
+    remains for the answer.
     """
 
     tokens: int | None

@@ -108,7 +108,7 @@ def still_failing(
 ) -> dict[str, str]:
     """Return up to `limit` tests that fail after `run`, each with the command that reported the failure.
 
-    Earlier failures stay if the run ran no test, did not end, or does not name its failures.
+    The tests in `failing_before` stay in the result if the run ran no test, did not end, or does not name its failures.
 
     - `failing_before`: the tests that failed before `run`
     - `command`: the run's command as `command_line` returns it, without secrets

@@ -159,7 +159,7 @@ class SectionShare:
         self.tokens += tokens
 
     def merge(self, more: "SectionShare") -> None:
-        """Add the counts in `more`, from the same section."""
+        """Add the counts of `more`, another share of the same section."""
         self.add(more.chars, more.tokens)
         self.raw_chars += more.lost
         self.lost += more.lost
@@ -191,5 +191,5 @@ def split_shares(count: MessageCount, section: SectionName) -> list[tuple[Sectio
 
 
 def required_tokens(count: MessageCount) -> int:
-    """Return the tokens of a summary without the user's words in it. For other messages, return 0."""
+    """Return a summary's number of tokens, not counting the user's words in it. Return 0 for any other message."""
     return sum(share.tokens for name, share in split_shares(count, "messages") if name == "packed_context")

@@ -261,7 +261,7 @@ def _add_investigation(changes: _Changes, call: ToolCallPart, result: ToolResult
 
 
 def _add_subtask(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
-    """Add a subtask in which the delegate failed to the open questions; remove it when it succeeds later."""
+    """Record a failed subtask as an open question. Remove the question when the subtask succeeds later."""
     task, reason = call.arguments.get("prompt"), result.data.get("reason")
     if not isinstance(task, str) or not isinstance(reason, str):
         return

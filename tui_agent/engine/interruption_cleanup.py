@@ -41,7 +41,7 @@ NEVER_STARTED = "This subtask was waiting for other subtasks and never started."
 
 
 def calls_awaiting_approval(recorder: Recorder, blobs: BlobReader) -> tuple[OpenCall, ...]:
-    """Return the main agent's calls that have not started, or nothing if none of them waits for approval.
+    """Return the main agent's calls that have not started. Empty if none of these calls waits for approval.
 
     Calls with redacted or missing arguments are left out.
     """
@@ -95,7 +95,7 @@ def close_calls(
     - `why`: reason for calls that did not start.
     - `lost_message`: message for lost calls, if not the usual one.
     - `ran`: message for each call that ran after the event to which the session was reverted.
-    - `outputs`: the output of each call until it was stopped. It is removed and added to the call's result.
+    - `outputs`: maps a stopped call to its output so far. The output is moved from this mapping to the call's result.
     """
     state = recorder.state
     open_calls = state.open_calls if calls is None else calls
@@ -141,7 +141,7 @@ def close_unused_calls(recorder: Recorder, agent: AgentId, keep: Collection[Call
 
 
 def _close_delegates(recorder: Recorder, call_id: CallId | None, *, crashed: bool) -> None:
-    """End the delegates of the call `call_id`, or all delegates if it is None."""
+    """End the delegates of the call `call_id`, or all delegates if `call_id` is None."""
     for delegate in reversed(recorder.state.delegates):
         if call_id is not None and delegate.call_id != call_id:
             continue

@@ -72,7 +72,8 @@ class StartTimes:
 
         - 0 if the last start took longer than `MAX_PATIENCE_S`
         - `PATIENCE_S` if the last start was not measured
-        - else `START_TIME_FACTOR` times its duration, within these two limits
+        - `START_TIME_FACTOR` times the last start's duration in all other cases, but at least `PATIENCE_S` and at most
+          `MAX_PATIENCE_S`
         """
         if re.search(rf"\b{re.escape(settings.name)}\b", prompt, re.IGNORECASE):
             return MAX_PATIENCE_S

@@ -30,7 +30,10 @@ class PluginLeftOut(PluginError):
 
 
 class LoadRecords:
-    """Writes and reads the records about loads, one file per plugin in `folder`. None: nothing is recorded."""
+    """Writes and reads the records about loads, one file per plugin in `folder`.
+
+    If `folder` is None, nothing is recorded.
+    """
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder

@@ -249,8 +249,8 @@ class OwnedApi:
     def key(self, name: str, help: str = "") -> str:
         """Return a secret, such as the API key `ACME_API_KEY`; empty if the user has not set it.
 
-        It comes from the environment or from the user's stored keys. Raise `PluginError` if `name` does not look like
-        the name of a secret, because its value would then appear in logs.
+        The secret comes from the environment or from the user's stored keys. Raise `PluginError` if `name` does not
+        look like the name of a secret, because such a variable's value would appear in logs.
         """
         self._check_open()
         if not is_secret_variable(name, ""):

@@ -1,4 +1,4 @@
 """Protocols between the engine and its surroundings: models, tools, files, storage, clients.
 
-Invariant: the modules access files and programs only through these protocols.
+Invariant: the modules of this package access files and programs only through these protocols.
 """

@@ -32,7 +32,7 @@ class Follower(Protocol):
         ...
 
     def close(self) -> None:
-        """Stop following."""
+        """End this cursor: `next_batch` returns no more records."""
         ...
 
 

@@ -37,7 +37,7 @@ class Session(Protocol):
         ...
 
     async def read_blob(self, blob_sha256: str) -> bytes:
-        """Return a blob's bytes. Raise `BlobNotFound`."""
+        """Return a blob's bytes. Raise `BlobNotFound` if the blob is missing or damaged."""
         ...
 
     async def complete(self, command: str, arguments: str) -> Sequence[str]:
@@ -130,8 +130,10 @@ class AppSession(Session, Protocol):
         ...
 
     async def wait_until_readable(self) -> LockedNote | None:
-        """Wait until the log can be read. Return the note with the log's last event, or None if the session cannot be
-        opened."""
+        """Wait until the log can be read.
+
+        Return the note with the log's last event, or None if the session cannot be opened.
+        """
         ...
 
     async def read_newest(self, count: int) -> Sequence[Record]:

@@ -1,4 +1,4 @@
-"""Suggestion of existing paths for a path that does not exist, also when a file is read.
+"""Suggestion of existing paths in place of a path that does not exist.
 
 Invariant: the search ends after `SEARCH_S` seconds, with the paths that it has found until then.
 """
@@ -37,7 +37,7 @@ async def suggest_paths(path: str, env: Environment, kind: Literal["file", "fold
 async def read_or_suggest(path: str, env: Environment) -> FileContent:
     """Return the content of a file that the model named.
 
-    Raise `ToolError` if it is a folder, or if it does not exist; the error then names similar paths. Raise
+    Raise `ToolError` if the path is a folder, or if nothing exists there; the error then names similar paths. Raise
     `EnvironmentFault` if the file cannot be read.
     """
     try:

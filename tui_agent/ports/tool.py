@@ -220,7 +220,7 @@ class ToolServers(Protocol):
         ...
 
     async def wait_for_tools(self, tools: Collection[str]) -> None:
-        """Wait, but not too long, until the servers of these tools run or have failed."""
+        """Wait for a limited time until the servers of these tools run or have failed."""
         ...
 
     def explain_absence(self, tool: str) -> str:
@@ -232,7 +232,7 @@ class ToolServers(Protocol):
         ...
 
     async def read_resource(self, server: str, uri: str) -> ResourceContent:
-        """Read a resource of a server. Raise `ToolError`."""
+        """Read a resource of a server. Raise `ToolError` if the server cannot be used or refuses."""
         ...
 
     async def complete_mention(self, query: str) -> Sequence[str]:

@@ -64,8 +64,8 @@ class TextPart(FrozenModel):
 class ToolCallPart(FrozenModel):
     """A tool call requested by the model.
 
-    `malformed`: the raw arguments of an invalid call: they are not a JSON object, or the answer was cut off here. An
-    invalid call never runs; its result is an error.
+    `malformed`: the raw arguments of an invalid call: they are not a JSON object, or the answer ended before they were
+    complete. An invalid call never runs; its result is an error.
     """
 
     kind: Literal["tool_call"] = "tool_call"

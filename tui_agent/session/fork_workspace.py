@@ -1,6 +1,6 @@
 """The checkpoints of a fork, and its git work tree.
 
-Invariant: only `add_worktree` changes the user's repository. It runs no programs from the repository's configuration.
+Invariant: only `add_worktree` changes the user's repository, and no program from the repository's configuration runs.
 """
 
 import os

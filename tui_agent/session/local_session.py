@@ -113,7 +113,7 @@ class LocalSession:
         return self._log.follow(after)
 
     async def read_blob(self, blob_sha256: str) -> bytes:
-        """Return a blob's bytes. Raise `BlobNotFound`."""
+        """Return a blob's bytes. Raise `BlobNotFound` if the blob is missing or damaged."""
         return await to_thread.run_sync(self._log.blobs.read, blob_sha256)
 
     async def complete(self, command: str, arguments: str) -> Sequence[str]:

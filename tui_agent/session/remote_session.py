@@ -125,8 +125,10 @@ class RemoteSession:
 
     @classmethod
     def spawn(cls, options: SessionOptions, *, named: Path | None = None) -> "RemoteSession":
-        """Start the engine process, or connect to a server's engine. Do not wait until the engine has opened the
-        session."""
+        """Start the engine process, or connect to a server's engine.
+
+        Do not wait until the engine has opened the session.
+        """
         return cls(connect_engine(options), named=named)
 
     @property
@@ -198,8 +200,10 @@ class RemoteSession:
         return self._kept_from
 
     async def folder(self) -> Path | None:
-        """Wait until the session's folder is known, and return it. Return None if the engine failed to lock the
-        session."""
+        """Wait until the session's folder is known, and return it.
+
+        Return None if the engine failed to lock the session.
+        """
         position = await self.wait_until_readable()
         return None if position is None else Path(position.folder)
 
@@ -223,7 +227,7 @@ class RemoteSession:
         return () if folder is None else await to_thread.run_sync(read_content_tail, folder, count)
 
     async def read_blob(self, blob_sha256: str) -> bytes:
-        """Return a blob's bytes, read from the session's folder. Raise `BlobNotFound`."""
+        """Read a blob from the session's folder. Raise `BlobNotFound` if the blob is missing or damaged."""
         opened = await self.wait_until_open()
         return await to_thread.run_sync(open_blobs(Path(opened.folder)).read, blob_sha256)
 

@@ -100,7 +100,10 @@ class RecordedResults:
             self._changed = anyio.Event()
 
     def effects_of(self, spec: ToolSpec, args: BaseModel) -> tuple[Effect, ...] | None:
-        """Return the effects of a recorded call with this tool and these arguments, or None without such a call."""
+        """Return the effects of a recorded call with this tool and these arguments.
+
+        Return None if there is no such call.
+        """
         for call in self._called:
             if call.name == spec.name and call.call_id in self._effects:
                 parsed = parse_arguments(spec.name, spec.args, json_schema(spec.args), call.arguments)

@@ -9,7 +9,7 @@ from functools import partial
 
 
 def claim_stdio() -> tuple[int, int]:
-    """Return copies of the descriptors to the client: (input, output).
+    """Return (descriptor to read the client's messages from, descriptor to write messages to the client).
 
     Afterwards, the process's standard input is empty, and its standard output goes to standard error.
     """

@@ -130,7 +130,7 @@ def find_lines(folder: Path, mark: bytes, *, size: int | None = None) -> Iterato
 def find_line(folder: Path, seq: int) -> bytes | None:
     """Return the intact line of event `seq` without its newline, or None if there is none in this log.
 
-    The event can follow a torn start on the same line.
+    The file's line can begin with the torn start of another event; the result leaves this start out.
     """
     for chunk in read_chunks(folder, after=seq - 1):
         for _, line in split_lines(chunk):

@@ -1,4 +1,4 @@
-"""Followers, which wait for new records of a session and return them in batches, and the records in memory for them.
+"""Followers: they wait for new records of a session and return them in batches. The newest records are kept in memory.
 
 Invariant: no wake-up is missed.
 """
@@ -25,8 +25,10 @@ class RecentRecords:
     def __init__(self) -> None:
         self._records: list[Record] = []
         self._older = self._new_bytes = 0
-        """`_older`: number of records that remained at the last removal. `_new_bytes`: total size of the records added
-        since then."""
+        """`_older`: number of records that remained at the last removal.
+
+        `_new_bytes`: total size of the records added since then.
+        """
 
     def __len__(self) -> int:
         return len(self._records)

@@ -41,7 +41,10 @@ def _ignore_stale() -> None:
 
 
 class SessionIndex:
-    """The index of the sessions in `root`, stored beside them. Any process can delete it at any time."""
+    """The index of the sessions in the folder `root`, stored in the same folder.
+
+    Any process can delete it at any time.
+    """
 
     def __init__(self, root: Path) -> None:
         self.path = root / INDEX_FILE
@@ -91,8 +94,10 @@ class SessionIndex:
             self.path.with_name(name).unlink(missing_ok=True)
 
     def summaries(self, states: Sequence[LogState]) -> list[SessionSummary]:
-        """Return the summaries of these sessions. If the index has no current summary of a session, read the session's
-        log."""
+        """Return the summaries of these sessions.
+
+        If the index has no current summary of a session, read the session's log.
+        """
         if len(states) < MIN_SESSIONS and not self.path.exists():
             return [summary for state in states if (summary := summarise_session(state.folder))]
         try:

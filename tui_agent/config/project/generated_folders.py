@@ -1,7 +1,7 @@
 """Folders of generated or installed files, such as `.venv`: their names, and the rule for ambiguous names.
 
-A folder with an ambiguous name, such as `build`, counts as generated if two conditions hold. One of the files that
-`PROOFS` lists for the name exists, such as `../pyproject.toml`. And the user's repository has no file of the folder.
+A folder with an ambiguous name, such as `build`, counts as generated if a file that `PROOFS` lists for the name exists,
+such as `../pyproject.toml`, and if no file in the folder is committed in the user's repository.
 
 Invariant: only this module has a list of these names.
 """

@@ -1,4 +1,6 @@
-"""Runs read-only git queries on the user's repository, ignoring its configuration. The functions block.
+"""Runs read-only git queries on the user's repository, ignoring its configuration.
+
+The functions of this module block: call them in a thread.
 
 Invariant: no program from the repository's configuration (filter, hook, pager) runs, and nothing is written.
 """

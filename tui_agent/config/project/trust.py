@@ -1,6 +1,6 @@
-"""Trust in a project's own files. The user decides about one folder with exactly its current content.
+"""Trust in a project's own files. A user's decision holds for one folder, and only while its files stay unchanged.
 
-Invariant: trust covers only the content that was shown, in the folder's real path.
+Invariant: trust covers only the files' content that the user was shown, in the folder with this real path.
 
 Without a valid list of decisions, nothing is trusted.
 """

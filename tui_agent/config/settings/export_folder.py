@@ -1,4 +1,4 @@
-"""The default folder for exports. The functions block.
+"""The default folder for exports.
 
 Invariant: the folder is never in a workspace or a git repository.
 """
@@ -12,7 +12,10 @@ from tui_agent.config.project.git_query import locate_repository
 
 
 def default_export_folder(data_dir: Path, workspace: Path) -> Path:
-    """Return the user's documents or downloads folder if it is suitable; otherwise, `exports` in the data folder."""
+    """Return the user's documents or downloads folder if it is suitable; otherwise, `exports` in the data folder.
+
+    This function blocks: call it in a thread.
+    """
     for folder in (platformdirs.user_documents_path(), platformdirs.user_downloads_path()):
         if _is_suitable(folder, workspace):
             return folder

@@ -1,6 +1,6 @@
 """Saved logins of MCP servers: one private file (mode 0600) for each server, beside the user's keys.
 
-Invariant: a login is used only for its own address.
+Invariant: a login is sent only to the server address for which it was saved.
 """
 
 import json

@@ -375,7 +375,7 @@ class _Definition:
     lines: Sequence[str]
 
     def show(self, room: int) -> tuple[str, int, bool]:
-        """Return the text, cut to `room` characters, the number of its last line of the file, and True if it was cut."""
+        """Return (text, cut to `room` characters; number of its last line in the file; True if it was cut)."""
         body, cut_count = number_lines(self.lines, self.first, room)
         end = self.first + len(body) - 1
         notes = notes_on_cut_lines(cut_count)

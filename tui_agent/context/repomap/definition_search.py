@@ -29,7 +29,10 @@ class Definition(NamedTuple):
 
 
 def search_symbols(index_file: IndexFile, query: str, limit: int) -> list[Definition]:
-    """Return definitions whose names contain the typed text, ignoring case. Names that start with it come first."""
+    """Return definitions whose names contain the typed text `query`, ignoring case.
+
+    Names that start with `query` come first.
+    """
     typed = query.casefold()
     definitions: dict[str, Definition] = {}
     for path, symbols in _candidate_files(index_file, query):

@@ -85,7 +85,7 @@ def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[FileList, li
 
 
 def with_folders(root: Path, listing: FileList, names: list[str], since: int) -> FileList:
-    """Return the list of files with its `folders`. These are the folders that contain `names`.
+    """Return `listing` with the folders that contain `names` as its `folders`.
 
     `since`: start time of the listing in nanoseconds.
     """
@@ -188,7 +188,7 @@ def _folder_times(root: Path, names: list[str], since: int) -> dict[str, int]:
 
 
 def _folder_time(root: Path, name: str, since: int) -> int:
-    """Return the folder's modification time, or -1 if it may have changed after `since`."""
+    """Return the folder's modification time in nanoseconds, or -1 if the folder may have changed after `since`."""
     try:
         time_ns = os.stat(f"{root}/{name}").st_mtime_ns  # noqa: PTH116 - thousands of them
     except FileNotFoundError:

@@ -113,7 +113,10 @@ def choose_symbols(symbols: Sequence[Symbol], scores: Sequence[float], limit: in
 
 
 def prefer_line(line: int, symbols: Sequence[Symbol], scores: Sequence[float]) -> list[float]:
-    """Return the scores, changed so that symbols at `line` have the highest scores. Shorter symbols score higher."""
+    """Return the scores, but give the highest ones to the symbols that contain `line`.
+
+    A shorter symbol gets a higher score.
+    """
     best = max(scores, default=0.0) + 1.0
     return [
         best + 1.0 / (symbol.end - symbol.line + 1) if symbol.line <= line <= symbol.end else value
@@ -124,7 +127,7 @@ def prefer_line(line: int, symbols: Sequence[Symbol], scores: Sequence[float]) -
 def prefer_names(names: Collection[str], symbols: Sequence[Symbol], scores: Sequence[float]) -> list[float]:
     """Return the scores, with higher ones for the symbols that have exactly one of the names.
 
-    These symbols come before all others. Among them, prototypes come last.
+    These symbols score higher than all others. Among these symbols, prototypes score lowest.
     """
     best = max(scores, default=0.0) + 1.0
     return [

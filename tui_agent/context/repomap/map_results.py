@@ -24,7 +24,7 @@ class Symbol(NamedTuple):
 
 
 class RankedFile(NamedTuple):
-    """A file with the reasons for its rank, and the symbols to show in file order."""
+    """A file with the reasons for its rank, and the symbols that the map shows, in file order."""
 
     path: str
     score: float

@@ -43,9 +43,9 @@ Alike = Callable[[str], Sequence[str]]
 class NamedFile(NamedTuple):
     """A file that a question names.
 
-    `line`: line number in the question, or 0.
-    `number`: number of the mention in the question. Several files have the same number if one mention matches all of
-    them.
+    `line`: line of the file that the question names, such as 12 for `a.py:12`; 0 if it names none.
+    `number`: position of the mention among the question's mentions. All files that one mention matches have the same
+    number.
     """
 
     path: str

@@ -76,9 +76,9 @@ class Query:
     Only the first `MAX_QUERY` characters and the `MAX_TERMS` heaviest words are used.
 
     `pairs`: adjacent words.
-    `names`: code names as they are written. A text that is a single name counts as one, too.
+    `names`: code names as they are written, and the whole text of the question.
     `plain_words`: words as they are written, in lower case.
-    `strong`: words of code names, whole and split.
+    `strong`: words of code names, each whole and split into its parts.
     `about`: kinds of files (see `path_kinds.kind_of`).
     `scopes`: names before the colon of a commit title, in lower case.
     `scope_weight`: factor for a match in a folder named after a scope.

@@ -1,6 +1,6 @@
 """Map of one repository: lists the files, keeps the index up to date, ranks files for a question, renders the text.
 
-Calls block, so they belong in a thread.
+The methods of `RepoMap` block: call them in a thread.
 
 Invariant: no content of a file or of the cache makes a call fail.
 """
@@ -85,7 +85,7 @@ class RepoMap:
 
     `cache_folder`: folder of the index, outside the repository. `patience`: maximum seconds that a call waits for the
     worker process. `detached`: if True, the worker process continues after this process ends. `languages`: languages
-    added by plugins. A map with such languages has an index file of its own.
+    added by plugins. Each set of added languages has its own index file.
     """
 
     def __init__(

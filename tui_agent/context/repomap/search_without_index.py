@@ -48,7 +48,7 @@ class WordCounts:
         """Count the words of the text `name`.
 
         `lowered`: the text in lower case.
-        `path_words`: the words of the text's path. Each counts `PATH_TIMES` times.
+        `path_words`: the words of the text's path. Each of these words counts `PATH_TIMES` times.
         """
         counts = [count_word(lowered, sought) for sought in self._sought]
         for index in [self._indexes[word] for word in path_words if word in self._indexes]:

@@ -90,10 +90,11 @@ class JobChanges:
         """Return (changes, author, call id) for changes that were made while no call ran.
 
         If no job ran, the user is the author. Otherwise, the author is "command", and the call id is the id of the
-        newest call with a job. If the job of one older call changed all these files before, it is that call's id.
+        newest call with a job. But if one older call's job has changed all these files before, the call id is that of
+        the older call.
 
-        The files that the user may have changed instead are marked as contested. These are all files except new files,
-        files in generated folders, and files that a job changed before.
+        If a job ran, the files that the user may have changed instead are marked as contested: all files except new
+        files, files in generated folders, and files that a job changed before.
         """
         if not self.calls:
             return changes, "human", None

@@ -312,8 +312,8 @@ class CheckpointRecorder:
     async def aclose(self, *, unattended: bool = False) -> None:
         """Stop background work.
 
-        `unattended`: True to run maintenance now, for up to `FINAL_MAINTENANCE_S`. An unattended session has not run it
-        before, because it was never idle.
+        `unattended`: True to run maintenance now, for up to `FINAL_MAINTENANCE_S`. In an unattended session,
+        maintenance has not run before, because the session was never idle.
         """
         self.stop_maintenance()
         self._is_closing = True
@@ -442,7 +442,7 @@ class CheckpointRecorder:
     async def _use_store(self, act: Callable[[Checkpoints], Awaitable[ResultT]]) -> ResultT:
         """Call `act` with the checkpoint store and return the result of `act`.
 
-        If it raises `CheckpointError`, mark the store as closed, so that the next use opens it again.
+        If `act` raises `CheckpointError`, mark the store as closed, so that the next use opens it again.
         """
         assert self._store is not None
         try:

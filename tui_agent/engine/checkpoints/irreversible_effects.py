@@ -59,7 +59,7 @@ NO_EFFECTS: Final = IrreversibleEffects()
 def find_irreversible_effects(recorder: Recorder, blobs: Blobs, after: int) -> IrreversibleEffects:
     """Return the effects of the turns since the event `after` that were not reversed. Blocks: call it in a thread.
 
-    Call this after files were restored, and before the move is recorded.
+    Call this function after files were restored, and before the undo is recorded.
     """
     records = list(recorder.records_after(after - 1))
     root, spans = Path(recorder.state.workspace), list(_turn_spans(records))
@@ -112,7 +112,7 @@ def _read_changes(records: Sequence[Record]) -> list[_Change]:
 
 
 def _read_cleaned(root: Path, records: Iterable[Record], blobs: Blobs) -> Iterator[_Change]:
-    """Yield the files and folders that `git clean` deleted, according to its output. Its command does not name them."""
+    """Yield the files and folders that `git clean` deleted. Only its output names them, not its command line."""
     folders: dict[CallId, Path] = {}
     for record in records:
         payload = record.payload

@@ -242,7 +242,8 @@ class SharedChanges:
 
     - `by_path`: maps such a file to its change.
     - `recorded_paths`: all files with a recorded change. A checkpoint records only the first `MAX_PATHS_IN_EVENT`.
-    - `unlisted`: the change of each file that is not in `recorded_paths`. None if nobody else may have changed these.
+    - `unlisted`: the change of each file that is not in `recorded_paths`. None if nobody else may have changed the
+      unlisted files.
     """
 
     by_path: dict[str, SharedChange] = field(default_factory=dict)
@@ -259,7 +260,7 @@ class _CommandRun:
     """A command that a call ran, in the foreground or as a background job.
 
     - `contested`: changes that the user or the command's job made.
-    - `has_unlisted`: True if it changed more files than a checkpoint records.
+    - `has_unlisted`: True if the command changed more files than a checkpoint records.
     - `earlier_jobs`: jobs of calls that are not undone. They were started before this command and ran at the same time.
     """
 

@@ -424,7 +424,7 @@ class Rewind:
         self._keep_settings(before)
 
     def _keep_queue(self, waiting: Sequence[UserQueued]) -> None:
-        """Record the user's waiting messages on the new branch: the queue stays as it is."""
+        """Record the user's waiting messages again on the new branch, so that the queue stays as it is."""
         waiting_ids = {message.queue_id for message in waiting}
         reverted_ids = {message.queue_id for message in self._recorder.state.queue}
         for queue_id in sorted(reverted_ids - waiting_ids):

@@ -35,8 +35,8 @@ class FileRecords:
 
     - `first`, `newest`: first and newest change of each file.
     - `authors`: for each file that the session changed, the newest author other than the user.
-    - `by_user`: for each file that the user changed, the author of the change by the session that came before. None if
-      the file has no change by the session.
+    - `by_user`: for each file with a change recorded as the user's, the newest `original_author` of these changes
+      (None: no change has one).
     - `hidden_changes`: for each file, the checksums of the lines in which a redacted value changed, as in
       `file.changed`.
     - `changes`: all changes of each file, in order.
@@ -262,7 +262,7 @@ def read_call_events(recorder: Recorder, after: int) -> CallEvents:
 
 
 def read_job_ends(recorder: Recorder, after: int) -> dict[JobId, JobFinished]:
-    """Return the ends of background jobs on the current branch after the event `after`, to record again.
+    """Return the ends of background jobs after the event `after`, which the caller must record again on the new branch.
 
     Blocks: call it in a thread.
     """

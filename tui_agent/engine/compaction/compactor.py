@@ -191,7 +191,7 @@ class Compactor:
     def _cut_limit(self) -> object:
         """Return a value that changes whenever the maximum size of a request may have changed.
 
-        This is after a change of the model, and after the provider refused a request as too long.
+        The size may change when the model changes, or when the provider refuses a request as too long.
         """
         model = self._model
         return model and (model.model, model.window, self._learnt_window.refusal_state)

@@ -262,14 +262,14 @@ def _describe(command: SlashCommand) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BuiltInCommand:
-    """A slash command without arguments. Its answer is a text."""
+    """A slash command without arguments that shows a text to the user, such as a list."""
 
     offer: OfferedCommand
     recorder: Recorder
     describe: Describe
 
     async def answer(self, arguments: str, state: SessionStateView) -> CommandAnswer:
-        """Return the text."""
+        """Return the text as a block for the user. `arguments` and `state` are ignored."""
         return CommandAnswer(display=(TextBlock(text=self.describe(self.recorder)),))
 
 

@@ -64,7 +64,7 @@ async def stop_though_shielded(awaitable: Awaitable[AnswerT]) -> AnswerT:
 class _StoppableCode(Generator[Any, Any, AnswerT]):
     """Runs an awaitable in the current task. Counts the cancellations that its code catches.
 
-    It is a generator, so that each cancellation passes through `throw` before it reaches the awaitable's code.
+    This class is a generator, so that each cancellation passes through `throw` before it reaches the awaitable's code.
     """
 
     def __init__(self, awaitable: Awaitable[AnswerT]) -> None:

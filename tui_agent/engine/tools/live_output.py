@@ -1,4 +1,4 @@
-"""The output of running commands and calls: samples of it are recorded, and all of it becomes the result of a stop.
+"""The output of running commands and calls: samples for the log, and the complete output for a stopped call's result.
 
 Invariant: the recorded samples and the collected output of a call have a maximum size.
 """

@@ -136,9 +136,11 @@ class ToolRegistry:
             return parse_arguments(name, tool.spec.args, json_schema(tool.spec.args), arguments)
 
     def unknown_tool_message(self, name: str, offered: Collection[str] | None = None) -> InvalidArguments:
-        """Return a message that the tool `name` does not exist, with the names of similar tools, else of some tools.
+        """Return a message that the tool `name` does not exist, with similar names or, if there are none, some tools'
+        names.
 
-        `offered`: names of the tools that the model can use now (None: all tools). The message lists only these.
+        `offered`: names of the tools that the model can use now (None: all tools). Only these tools are named, and
+        tools with similar names that are not offered to any model.
         """
         listed = [known for known, tool in self._tools.items() if tool.spec.listed]
         named = [known for known in listed if offered is None or known in offered]

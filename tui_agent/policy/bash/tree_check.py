@@ -61,7 +61,10 @@ def _seen_words(spans: Sequence[Span], *, is_test: bool) -> "set[_SeenWord]":
 
 
 def _is_overlooked(text: str, span: Span) -> bool:
-    """Return True if tree-sitter's tree lacks the word at `span`. It always lacks a `-` before a here-document."""
+    """Return True if tree-sitter's tree lacks the word at `span`.
+
+    The tree always lacks a `-` before a here-document.
+    """
     # Tree-sitter's grammar has no node for this word.
     return span[1] - span[0] == 1 and _DASH_BEFORE_BODY.match(text, span[0]) is not None
 

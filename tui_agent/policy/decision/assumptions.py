@@ -1,4 +1,4 @@
-"""Drops doubts and downloads from the report on a command line that the files of the workspace rule out.
+"""Drops doubts and downloads from a command line's report if the files of the workspace rule them out.
 
 A pattern such as `*` in a command line raises a doubt. A file's name might look like an option (`-rf`), have a special
 meaning for the program, or be split into several words. If no file has such a name, the doubt is dropped. `npx` and

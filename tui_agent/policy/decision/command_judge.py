@@ -235,8 +235,10 @@ class CommandJudge:
         return frozenset(unconfined or command.effects)
 
     def _name_effects(self, judgements: Sequence[Judgement]) -> list[Judgement]:
-        """Return the judgements. All judgements with effects to approve get one common reason, which names these
-        effects."""
+        """Return the judgements.
+
+        All judgements with effects to approve get one common reason, which names these effects.
+        """
         effects = frozenset(chain.from_iterable(judgement.effects for judgement in judgements))
         wishes = ", ".join(words.wish for words in words_for(effects))
         reason = f"policy {self.facts.policy} requires approval for {wishes}"
@@ -347,7 +349,7 @@ def allows_started(rule: Rule, line: LineReport, index: int) -> bool:
 
 
 def _is_broken(line: LineReport) -> bool:
-    """Return True if bash itself would reject the line as a syntax error, and not only our parser does."""
+    """Return True if bash itself would reject the line as a syntax error; False if only our parser rejects the line."""
     if line.refusal.startswith("a second parser"):  # our own parser understood the line
         return False
     root = parse_tree(line.line)

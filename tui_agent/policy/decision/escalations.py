@@ -57,7 +57,7 @@ def runs_git(command: CommandReport) -> bool:
 
 
 def is_workspace_program(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to ask if the command's program is a file of the workspace. Empty for any other program."""
+    """Return a reason to ask if the command's program is a file of the workspace; otherwise empty."""
     name = program_name(command)
     if command.program.builtin or name not in facts.workspace_programs:
         return ""
@@ -65,7 +65,7 @@ def is_workspace_program(command: CommandReport, uses: Uses, facts: PolicyFacts)
 
 
 def runs_configured_programs(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to ask if git can run programs named in its configuration. Empty if there is none."""
+    """Return a reason to ask if git can run programs named in its configuration; otherwise empty."""
     if not (facts.git_is_steered and runs_git(command)):
         return ""
     return "git may run programs or read files that the command does not name"
@@ -97,7 +97,7 @@ def _is_unseen(folder: str, facts: PolicyFacts) -> bool:
 
 
 def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to ask if a command would read secret files without naming them. Empty if there is none."""
+    """Return a reason to ask if a command would read secret files without naming them; otherwise empty."""
     # A sandbox hides secret files, so there only secrets in git's commits are a reason.
     committed = _committed_secrets(command, uses, facts)
     if committed:

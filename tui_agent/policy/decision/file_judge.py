@@ -268,7 +268,7 @@ class FileJudge:
         return Judgement("allow", "reads.own", "it uses a temporary file of this session's sandbox")
 
     def _pattern_rule(self, location: Place, kinds: Sequence[RuleKind]) -> Judgement | None:
-        """Judge a shell pattern by the rules for files that it can match. Return None if there are none."""
+        """Judge a shell pattern by the rules for files that it can match. Return None if there is no such rule."""
         # A match of `**`, or of a rule without a folder (`**/*.lock`), is often an accident, so the verdict is *ask*.
         rules = self.rules.rules_for_pattern(location, kinds, self.facts)
         judgement = stopping_judgement(

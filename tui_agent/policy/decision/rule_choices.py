@@ -59,8 +59,8 @@ def offer_choices(
     - `asking`: the judgement that requires the approval.
     - `judge_with`: function that gets the text of a rule, and returns the call's judgement with this rule.
 
-    `explanation` of a choice with a rule describes the calls that the rule allows. Without a rule, it says why there is
-    none.
+    The `explanation` of a choice with a rule describes the calls that the rule allows. The `explanation` of a choice
+    without a rule says why no rule is offered.
     """
     choices = _make_choices(tool, asked, lines, facts, asking, judge_with)
     return tuple(_withdraw_if_useless(choice, judge_with) for choice in choices)

@@ -149,7 +149,7 @@ def _may_run_code(command: CommandReport) -> bool:
 
 
 def _changes_git_settings(command: CommandReport) -> bool:
-    """Return True if a command only changes git's settings. It must not open them in an editor, or show them."""
+    """Return True if a command only changes git's settings, without showing settings or opening an editor."""
     others = {Effect.NEEDS_TERMINAL, Effect.PRINTS_SECRETS}
     return Effect.CHANGES_GIT_SETTINGS in command.effects and not others & set(command.effects)
 

@@ -25,7 +25,8 @@ class ParsedOption:
     """An option of a call, with its values.
 
     `spelling`: the option as written in the call.
-    `option`: the catalog's option, or `UNLISTED`. For an unlisted option, `word` is only a guess.
+    `option`: the catalog's option, or `UNLISTED`. `word`, `second`: the option's values (None: no such value). The
+    `word` of an unlisted option is only a guess.
     """
 
     spelling: str

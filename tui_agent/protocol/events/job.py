@@ -1,4 +1,4 @@
-"""Events of background jobs. These commands outlive the tool call."""
+"""Events of background jobs: commands that run on after the tool call that started them has ended."""
 
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias

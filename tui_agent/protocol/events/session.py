@@ -192,7 +192,7 @@ class RunStarted(Payload):
 class RunResumed(Payload):
     """A process continued an existing session.
 
-    `closed_calls`: number of the previous process's unfinished calls. This process has ended them.
+    `closed_calls`: number of calls that the previous process left open, and that the new process recorded as ended.
     """
 
     kind: Literal["run.resumed"] = "run.resumed"

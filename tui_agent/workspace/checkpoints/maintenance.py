@@ -213,7 +213,7 @@ def redact_stream(stream: bytes, redactor: ContentRedactor) -> Iterator[bytes]:
 
 
 def _split_stream(stream: bytes) -> Iterator[tuple[bytes, bytes | None]]:
-    """Yield (line, the content that follows a line with its size; otherwise None)."""
+    """Yield (line, content). The content follows a `data` line, which says its size. It is None for any other line."""
     position = 0
     while position < len(stream):
         end = stream.find(b"\n", position) + 1 or len(stream)

@@ -261,7 +261,8 @@ async def _read_first_versions(
 ) -> dict[str, tuple[Entry, int]]:
     """Return the first saved version, as (entry, mode bits), of files that the source checkpoint lacks.
 
-    They existed before the session changed them, so the restore brings this version back instead of removing the file.
+    These files existed before the session changed them, so the restore writes their first version instead of removing
+    them.
 
     - `ours`: the paths changed since the common base of the source and the newest checkpoint.
     - `differing`: maps a path to its versions in (newest checkpoint, source).

@@ -47,7 +47,7 @@ def record_stand_in(store: Path, replaced: str, commit: str) -> None:
 def resolve_stand_in(store: Path, commit: str) -> str:
     """Return the checkpoint that replaces the checkpoint `commit`, or `commit` itself if nothing replaces it.
 
-    Raise `OSError` if the record cannot be read.
+    Raise `OSError` if the file with the replacements cannot be read.
     """
     path = store / STAND_INS_FILE
     if path.exists():

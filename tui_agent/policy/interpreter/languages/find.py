@@ -209,7 +209,7 @@ class _Expression:
         return start.known is None or names is None or any(fnmatchcase(last, name) for name in names)
 
     def _read_word(self, option: Value) -> Value | None:
-        """Return the next word, the value of a test or an action. Add a doubt if it can become several words."""
+        """Return the next word: the value of a test or an action. Add a doubt if the word can become several words."""
         value = self._next_word()
         if value is None or value.many:
             self._doubt(f"it is not certain which word is the value of {option.source}")
