@@ -1,4 +1,4 @@
-"""A decorator `dataclass` for frozen dataclasses. It is three times as fast as Python's own decorator.
+"""A decorator `dataclass` for frozen dataclasses, three times as fast as Python's own decorator.
 
 Invariant: a class behaves as if Python's own decorator had made it.
 """

@@ -1,6 +1,6 @@
 """Start options of tui-agent, from the command line, a test or the app.
 
-Invariant: the options are plain data of standard types. None means that the configuration decides.
+Invariant: the options are plain data of standard types. An option that is None leaves the choice to the configuration.
 """
 
 import json

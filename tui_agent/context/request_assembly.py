@@ -446,7 +446,7 @@ def _message_label(message: Message) -> str:
 
 
 def _transient_messages(texts: Sequence[str]) -> list[Message]:
-    """Return a message with these texts. It follows the history and is sent in one request only."""
+    """Return one message with `texts` to send after the history, in this request only. Empty without texts."""
     if not texts:
         return []
     return [UserMessage(content=tuple(TextContent(text=text) for text in texts), origin="transient")]

@@ -42,7 +42,7 @@ class Vocabulary(Protocol):
 
 
 class BytePairs:
-    """OpenAI's vocabulary cl100k."""
+    """A tokenizer with OpenAI's vocabulary cl100k."""
 
     # Its counts are close to those of other vocabularies. The newer vocabulary o200k needs three times the memory.
 
@@ -58,7 +58,7 @@ class BytePairs:
         )
 
     def count(self, text: str) -> int:
-        """Count tokens."""
+        """Return the number of tokens in a text."""
         pieces = range(0, len(text), _PIECE)
         parts = (_copy_text(text[start : start + _PIECE]) for start in pieces)
         return sum(len(self._encoding.encode_ordinary(part)) for part in parts)

@@ -89,8 +89,10 @@ class HistoryFitter:
         needed: int,
         preferred: int,
     ) -> None:
-        """Shorten the history by at least `needed` tokens. Old messages are shortened further, until `preferred` tokens
-        are saved."""
+        """Shorten the history by at least `needed` tokens.
+
+        Old messages are shortened further, until `preferred` tokens are saved.
+        """
         remaining = needed - preferred + self._shorten_sections(fitted, sections, room, preferred)
         everything = range(len(fitted.counted))
         free = [position for position in everything if position not in fitted.pinned]
@@ -334,6 +336,6 @@ def _short_text(text: str) -> str:
 
 
 def _shorten_story(text: str, shorten: Callable[[str], str]) -> str:
-    """Shorten only the story of a summary. The other sections are required."""
+    """Shorten only the story of a summary, because all its other sections are required content."""
     required, heading, story = text.rpartition(f"\n## {STORY}\n")
     return f"{required}{heading}{shorten(story)}" if heading else shorten(text)

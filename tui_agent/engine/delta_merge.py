@@ -1,6 +1,7 @@
 """Merging of streamed text into larger pieces before recording (every 50 ms or 2 KB).
 
-Invariant: the text of each key is emitted completely and in order, and a piece never mixes the texts of two keys.
+Invariant: each key's text (such as one part of an answer) is emitted completely and in order, and no piece mixes the
+texts of two keys.
 
 A secret is kept in one piece, so that redaction recognises it. At most `MAX_HELD_CHARS` characters are held back.
 """
@@ -170,7 +171,7 @@ def _unfinished_pattern() -> re.Pattern[str]:
 
 @cache
 def _command_pattern() -> re.Pattern[str]:
-    """Return a pattern for a command that can contain a password. It matches up to the end of the line."""
+    """Return a pattern that matches a command with a possible password, up to the end of the line."""
     # Redaction needs the program's name to recognise that `bob:hunter2` is a login.
     return re.compile(
         r"(?<![\w./-])(?:7z|ab|ansible\w*|argocd|aws|az|bao|chpasswd|composer|consul|cqlsh|cryptsetup|curl\w*|cypher-shell|docker|echo"

@@ -40,6 +40,6 @@ def reached_limit(state: SessionStateView) -> tuple[TurnEnd, str] | None:
 
 
 def is_budget_exhausted(state: SessionStateView) -> bool:
-    """Return True if a limit other than the iteration limit is reached. Then no further tool may start."""
+    """Return True if a limit other than the iteration limit is reached, so that no further tool may start."""
     limit = reached_limit(state)
     return limit is not None and limit[0] != "iteration_limit"

@@ -1,4 +1,4 @@
-"""Commands that change a setting. Each records one `settings.changed`."""
+"""Commands that change a setting. Each command records one `settings.changed`."""
 
 from collections.abc import Collection
 from typing import Literal, TypeAlias

@@ -1,4 +1,7 @@
-"""Undo, redo, revert and the preview of a revert. Only one of them runs at a time; other commands can wait for its end."""
+"""Undo, redo, revert and the preview of a revert.
+
+Only one of these commands runs at a time; other commands can wait for its end.
+"""
 
 from collections.abc import Callable
 from typing import TypeAlias

@@ -127,7 +127,10 @@ class ServerRunner:
         return None if login is None else await to_thread.run_sync(login.stamp)
 
     async def _wait_for_login(self, fault: str, before: object) -> None:
-        """Wait until the user logs in from another terminal, or until the session closes."""
+        """Wait until the user logs in from another terminal, or until the session closes.
+
+        `before`: result of `_read_login_stamp` before the login. A different result means that the user has logged in.
+        """
         self.tools, self.prompts = (), ()
         self._set_fault(fault)
         self._ready.set()

@@ -263,7 +263,7 @@ class Assembler:
         return elsewhere and bool(chunk.name) and not self._is_repeat(call, chunk)
 
     def _find_continued_call(self, chunk: ToolCallChunk) -> _Call | None:
-        """Return the call that a chunk without an index continues. None: the chunk begins a new call."""
+        """Return the call that a chunk without an index continues. Return None if the chunk begins a new call."""
         calls = (block for block in reversed(self._blocks) if isinstance(block, _Call))
         return None if chunk.name else next(calls, None)
 

@@ -1,6 +1,6 @@
 """Conversion of a provider's errors to typed faults.
 
-Invariant: our messages never contain a key.
+Invariant: the messages that tui-agent itself writes never contain a key.
 """
 
 import json

@@ -131,7 +131,7 @@ def read_recording(records: Sequence[Record], blobs: BlobReader) -> RecordedAnsw
 
 
 def _conversation_task(request: ModelRequest) -> str:
-    """Return the start of the first user message. This text identifies the conversation."""
+    """Return the start of the first user message, which identifies the conversation."""
     if request.starts_with_summary:
         return request.opening_text
     first = next((message for message in request.messages if isinstance(message, UserMessage)), None)

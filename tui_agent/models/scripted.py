@@ -79,7 +79,8 @@ class ScriptedClient:
 
     `name`: name of the script in messages.
 
-    If a request does not fit the script, a demo answers that the demo has ended. Any other script fails.
+    If a request does not fit the script, a demo answers that the demo has ended. With any other script, the request
+    fails.
     """
 
     script: Script

@@ -1,4 +1,4 @@
-"""The object that a plugin's `register` function gets. It records what the plugin registers.
+"""The object that a plugin's `register` function gets as its argument, and that records what the plugin registers.
 
 Invariant: a session sees the registered things only after `register` has returned.
 """

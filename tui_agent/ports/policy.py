@@ -131,7 +131,7 @@ class Policy(Protocol):
         ...
 
     def git_folders(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """Return the folders in which commands run git. They are the input for `PolicyFacts.git_is_steered`.
+        """Return the folders in which commands run git, from which the caller finds `PolicyFacts.git_is_steered`.
 
         A path is relative to the workspace, absolute, or below a home folder. The path `**` stands for an unknown
         folder.

@@ -131,7 +131,10 @@ class Resume(CommandBase):
 
 
 class DecidePermission(CommandBase):
-    """Answer a permission request. `rule`: the rule if the user edited it; otherwise empty."""
+    """Answer a permission request.
+
+    `rule`: the offered rule as edited by the user; empty if the user did not edit it.
+    """
 
     kind: Literal["decide_permission"] = "decide_permission"
     request_id: RequestId
@@ -291,8 +294,10 @@ class Revert(CommandBase):
 
 
 class PlanRevert(CommandBase):
-    """Preview the restore to the event `to_seq`: record in `checkpoint.planned` how each file would change. No file is
-    changed."""
+    """Preview the restore to the event `to_seq`: record in `checkpoint.planned` how each file would change.
+
+    No file is changed.
+    """
 
     kind: Literal["plan_revert"] = "plan_revert"
     to_seq: int

@@ -53,15 +53,17 @@ class RunEffect(FrozenModel):
 
 
 class InternalEffect(FrozenModel):
-    """An effect of a tool call: changing only the session's own state (todos, questions). Such calls are always
-    allowed."""
+    """An effect of a tool call: changing only the session's own state (todos, questions).
+
+    Such calls are always allowed.
+    """
 
     kind: Literal["internal"] = "internal"
     subject: str
 
 
 class McpCallEffect(FrozenModel):
-    """An effect of a tool call: an MCP server runs its tool `tool`. That tool can do anything.
+    """An effect of a tool call: an MCP server runs its tool `tool`, which can do anything.
 
     `read_only`: True if the server says that the tool changes nothing. Even then the call needs approval. `digest`: short
     digest of the tool's description and schema. A rule applies only to this version of the tool.

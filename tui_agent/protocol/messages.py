@@ -73,7 +73,7 @@ class SummaryShare(FrozenModel):
 
 
 class SummaryMessage(FrozenModel):
-    """A summary that replaces compacted messages. It is sent as a user message.
+    """A summary that replaces compacted messages, sent as a user message.
 
     `shares`: division of the text among the request's sections. Empty: all text belongs to the section of summaries.
     """

@@ -21,7 +21,7 @@ SEND_TIMEOUT_S = 30.0
 
 
 class EngineLink(Protocol):
-    """A connection to an engine. Its lines are read from `output`, a pipe or socket."""
+    """A connection to an engine. The engine's lines are read from `output`, a pipe or socket."""
 
     @property
     def output(self) -> IO[bytes]: ...
@@ -123,8 +123,10 @@ class EngineHandle:
 
     @classmethod
     def start(cls, options: SessionOptions, *, hold: bool = False) -> "EngineHandle":
-        """Start the process and send it the options, without waiting. If `hold` is True, do this only when `release` is
-        called."""
+        """Start the process and send it the options, without waiting.
+
+        If `hold` is True, do this only when `release` is called.
+        """
         handle = cls(_first_line(options), _launch)
         if not hold:
             handle.release()
@@ -132,7 +134,7 @@ class EngineHandle:
 
     @property
     def child(self) -> "subprocess.Popen[bytes]":
-        """The process. It is started if it does not run yet."""
+        """The process, which is started at the first use of this property."""
         self.release()
         assert self._child is not None
         return self._child

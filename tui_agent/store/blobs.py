@@ -38,8 +38,8 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 class BlobStore:
     """The blobs of one session. Several threads can use the store.
 
-    `parent_folders`: function that returns the blob folders of a fork's parents. They are searched if the session lacks
-    a blob.
+    `parent_folders`: function that returns the blob folders of a fork's parents. These folders are searched if the
+    session lacks a blob.
     """
 
     def __init__(

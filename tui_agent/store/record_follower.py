@@ -1,6 +1,6 @@
 """Followers: they wait for new records of a session and return them in batches. The newest records are kept in memory.
 
-Invariant: no wake-up is missed.
+Invariant: a follower never waits while there is a record that it has not returned.
 """
 # There is no await between the last look for records and the start of waiting.
 

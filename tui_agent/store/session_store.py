@@ -176,7 +176,7 @@ class SessionStore:
             raise _creation_error(folder, fault) from fault
 
     def forks(self, session_id: str) -> list[SessionId]:
-        """Return the direct forks of a session. They share events of the session's own log."""
+        """Return the direct forks of a session: those that share events of the session's own log."""
         name = self.folder(session_id).name
         return [SessionId(fork.name) for fork in group_by_parent(self.folders()).get(name, ())]
 

@@ -1,5 +1,4 @@
-"""Summary of a session for lists. It is made from the start and end of its log, and from the counts of
-`store.session_stats`.
+"""Summary of a session for lists, made from the start and end of the session's log and the counts of `session_stats`.
 
 Invariant: only the first line, the last lines, and lines with a title or a count are parsed.
 """
@@ -65,8 +64,10 @@ class SessionSummary:
 
     @property
     def state(self) -> str:
-        """The state of the newest turn, for a list. `open` becomes `running` or, if the session's process has ended,
-        `stopped`."""
+        """The state of the newest turn, for a list.
+
+        `open` becomes `running` or, if the session's process has ended, `stopped`.
+        """
         return self.outcome if self.outcome != "open" else "running" if self.is_locked else "stopped"
 
     def to_json(self) -> dict[str, object]:

@@ -27,7 +27,7 @@ class Waste:
     """Files of the session store that can be removed. `paths` are files, or the folder of a whole session.
 
     - `empty`, `old`: a session without messages, or one that was not used for a long time.
-    - `texts`: texts that are in no event.
+    - `texts`: stored texts to which no event refers.
     - `draft`: incompletely written files.
     - `rest`: remaining files of a session after an interrupted removal.
     """

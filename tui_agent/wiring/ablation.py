@@ -33,7 +33,7 @@ class Ablation:
         return COMPACTION in self._without
 
     def leaves_out(self, kind: str, name: str) -> bool:
-        """Return True if a feature is turned off. Also remember its name for `require_known`."""
+        """Return True if a feature is turned off, and remember the feature's name for `require_known`."""
         self._known.add(f"{kind}:{name}")
         return f"{kind}:{name}" in self._without
 

@@ -1,4 +1,4 @@
-"""Composition of the model factory. It creates the models of profiles, vendors, demos, recordings and plugins."""
+"""Composition of the model factory, which creates the models of profiles, vendors, demos, recordings and plugins."""
 
 from collections.abc import Callable
 from functools import partial

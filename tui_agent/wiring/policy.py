@@ -80,7 +80,7 @@ def _file_stamp(path: Path) -> tuple[int, int, int] | None:
 
 
 def make_policy(rule_list: Sequence[Rule], base: StartupContext, catalog: Catalog) -> RulePolicy:
-    """Return a policy with these rules. It also protects tui-agent's own folders."""
+    """Return a policy with these rules that protects tui-agent's own folders too."""
     return RulePolicy(rule_list, own=_own_folders(base), notes=_notes(base), catalog=catalog)
 
 

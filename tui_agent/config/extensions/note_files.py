@@ -41,7 +41,7 @@ class NoteFile(NoteLocation):
 def notes_folder(config: Config, workspace: Path | None = None) -> Path:
     """Return the folder of the notes about a project. The folder need not exist.
 
-    `workspace`: a folder of the project. None means the configuration's own project.
+    `workspace`: a folder of the project. If it is None, use the project of `config`.
     """
     paths = config.paths
     top = config.notes_dir if config.notes_dir != Path() else paths.data_dir / "notes"

@@ -78,7 +78,7 @@ class HookSettings(Table):
 
 
 class ModelProfile(Table):
-    """One `[models.NAME]` of the configuration: a named way to reach a model.
+    """A table `[models.NAME]` of the configuration: a named way to reach a model.
 
     A profile never holds a key, only the name of the variable with the key.
     """
@@ -406,7 +406,7 @@ class Config(Table):
 
     @property
     def ignored_files(self) -> tuple[Path, ...]:
-        """Project files in untrusted folders. These files are not used."""
+        """The project files that are not used, because their folders are not trusted."""
         untrusted = [project for project in self._projects if project.trust_state in ("open", "without")]
         return tuple(project.folder / file.name for project in untrusted for file in project.files.files)
 

@@ -474,7 +474,7 @@ def _symbol_mention(
 
 
 def _is_named(symbol: str, name: str) -> bool:
-    """Return True if the mentioned `symbol` and a definition's `name` agree. Either can lack the class or module."""
+    """Return True if the mentioned `symbol` can mean the definition `name`: `total` and `Cart.total` agree."""
     names = (f".{symbol.replace('::', '.')}", f".{name}")
     return names[0].endswith(names[1]) or names[1].endswith(names[0])
 

@@ -81,7 +81,7 @@ def page_rank(edges: Edges) -> list[float]:
 def may_change_graph(index_file: IndexFile, path: str, new: IndexedFile | None) -> bool:
     """Return True if the graph could change when `new` replaces the file at `path`.
 
-    `new`: None for a deleted file.
+    `new`: the file's new entry for the index (None: the file was deleted).
     """
     old = index_file.names(path)
     if old is None or new is None or new.reason:

@@ -295,7 +295,7 @@ class IndexFile:
         return row
 
     def neighbours(self, row_id: int) -> tuple[bytes, bytes]:
-        """Return a file's packed edges in two parts: to the files that it uses, and from the files that use it."""
+        """Return (edges to the files that this file uses, edges from the files that use it), as packed by `graph`."""
         row = self._db.execute("SELECT outs, ins FROM edges WHERE id=?", (row_id,)).fetchone()
         return (bytes(row[0]), bytes(row[1])) if row else (b"", b"")
 

@@ -219,7 +219,7 @@ def _prepare(work: _Work, entries: list[Entry]) -> None:
 
 
 class _Helper:
-    """A second process, forked from the worker process. It ends when no work is left."""
+    """A second process, forked from the worker process. The helper ends when no work is left."""
 
     def __init__(self, work: _Work) -> None:
         self._alive, write_end = os.pipe()
@@ -263,7 +263,7 @@ def _split_chunks(entries: list[Entry]) -> list[list[Entry]]:
 
 
 def _make_queue(count: int) -> int:
-    """Return a pipe that contains the job numbers from 0 to `count`."""
+    """Return the read end of a new pipe that contains the job numbers from 0 to `count`."""
     # The job `count` takes longest, so it is not the last one.
     reads, writes = os.pipe()
     order = [*range(count)]

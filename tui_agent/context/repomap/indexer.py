@@ -114,7 +114,7 @@ Known: TypeAlias = tuple[int, tuple[str, ...]]
 
 
 class WordCache(dict[str, Known]):
-    """Cache of each word's hash and parts. It is emptied when it holds `LIMIT` words."""
+    """Cache of each word's hash and parts. A cache with `LIMIT` words is emptied."""
 
     LIMIT = 200_000
 
@@ -166,7 +166,7 @@ def _strip_underscores(words: Iterable[tuple[str, int]]) -> "Counter[str]":
 
 
 def hashes_and_parts(words: Mapping[str, int]) -> tuple[list[int], str]:
-    """Return the sorted hashes of the names among the words, and the text to index."""
+    """Return (sorted hashes of the names among the words, the words' parts as one text for the full-text index)."""
     known = list(map(_words.__getitem__, words))
     names = set(islice(filter(None, map(_hash_of, known)), MAX_REFS))
     return sorted(names), _repeat_parts(known, words.values())
@@ -192,7 +192,7 @@ def _repeat_parts(known: Iterable[Known], times: Iterable[int]) -> str:
 
 
 def pieces_of(path: str) -> str:
-    """Split the words of a path into their parts, and return the parts as one text in the same order."""
+    """Return the parts of a path's words as one text: `src http client query py` for `src/http_client/query.py`."""
     folder, _, name = path.rpartition("/")
     return " ".join([*_folder_parts(folder), *_parts_in_order(name)])
 

@@ -1,6 +1,6 @@
 """Scores of a file's lines and symbols, from the positions of a question's words.
 
-Invariant: at most `texts.MAX_HITS` positions of each word are used.
+Invariant: at most `text_cache.MAX_HITS` positions of each word are used.
 """
 
 from bisect import bisect_left, bisect_right

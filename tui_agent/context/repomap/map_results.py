@@ -1,6 +1,6 @@
 """Values that a repository map returns.
 
-Invariant: a view holds no open file, connection or parser.
+Invariant: a `MapView` holds no open file, connection or parser.
 """
 
 from typing import NamedTuple

@@ -90,7 +90,7 @@ class Snapshot:
         return cached[1]
 
     def neighbours(self, path: str) -> tuple[bytes, bytes]:
-        """Return a file's packed edges in two parts: to the files that it uses, and from the files that use it."""
+        """Return (edges to the files that this file uses, edges from the files that use it), as packed by `graph`."""
         known = self.known.get(path)
         return self._index_file.neighbours(known.id) if known is not None else (b"", b"")
 
@@ -103,7 +103,11 @@ class Snapshot:
         return {term: len(self._word_shares(term)[0]) for term in terms}
 
     def matches(self, values: Mapping[str, float], limit: int) -> dict[str, float]:
-        """Return the BM25 scores of the `limit` best files. If more files share the last score, they are included."""
+        """Map the paths of the `limit` best files to their BM25 scores. Files with the same score as the last are
+        added.
+
+        `values`: maps each word of the question to its value (weight times rarity).
+        """
         total: dict[int, float] = {}
         get = total.get
         for term, value in values.items():

@@ -69,7 +69,8 @@ def summary_cut(history: Sequence[Message], keep_chars: int, first: int = 0) -> 
     """Return how many messages at the start of `history` a summary can replace.
 
     `keep_chars`: approximate number of characters in the messages that stay.
-    `first`: number of messages at the start that belong to an older summary. They are always replaced.
+    `first`: number of messages at the start that belong to an older summary. The new summary always replaces these
+    messages.
     """
     # Messages that stay must have a higher `seq` than replaced ones: the log records only the last replaced `seq`.
     starts = [

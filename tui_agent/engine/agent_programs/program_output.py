@@ -20,7 +20,7 @@ class ProgramRequest:
 
 @dataclass(frozen=True, slots=True)
 class ProgramAnswer:
-    """An answer of the program's model. Its calls have the program's own ids."""
+    """An answer of the program's model. The calls in the answer have the program's own ids."""
 
     parts: tuple[ModelPart, ...]
     usage: Usage = Usage()

@@ -1,6 +1,6 @@
 """Attribution of file changes that no checkpoint contains, after a failed checkpoint or an interrupted run.
 
-Invariant: a change in the log is attributed to the session only if the file still has the content in the log.
+Invariant: a recorded change is attributed to the session only if the file still has the recorded content.
 """
 
 import hashlib
@@ -45,7 +45,7 @@ class UncheckpointedChanges:
     until: float | None = None
 
     def add(self, author: Author, paths: Iterable[str] | None) -> None:
-        """Add the paths changed by a call. None means that any path may have changed."""
+        """Add the paths changed by a call. If `paths` is None, any path may have changed."""
         if paths is None or author == "command":
             self.any_path = True
         else:

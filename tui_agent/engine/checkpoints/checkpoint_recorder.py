@@ -274,7 +274,8 @@ class CheckpointRecorder:
 
         While a call runs, do nothing: all changes then count as the call's. Wait at most `CLOSE_TIMEOUT_S`.
 
-        `if_idle`: True to do nothing while a turn, an undo or a command runs. These take their own checkpoints.
+        `if_idle`: True to do nothing while a turn, an undo or a command runs, because each of them takes its own
+        checkpoints.
         """
         if self._upkeep is None or not self._job_changes.calls or (if_idle and not self._is_idle):
             return

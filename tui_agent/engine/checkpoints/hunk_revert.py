@@ -1,6 +1,6 @@
 """Reverts one hunk of the session's changes to a file.
 
-Invariant: lines of the user are never changed.
+Invariant: lines that the user wrote are never changed.
 """
 
 from collections.abc import Sequence

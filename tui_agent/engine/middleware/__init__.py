@@ -1,1 +1,1 @@
-"""The built-in middlewares. Each contributes a section of the prompt or watches a limit."""
+"""The built-in middlewares. Each middleware contributes a section of the prompt or watches a limit."""

@@ -1,4 +1,4 @@
-"""The roles that a delegate can have: built-in roles and named agents. Also reports faults in agent files."""
+"""The roles that a delegate can have (built-in roles and named agents), and the faults in agent files."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -49,8 +49,10 @@ class Subagents:
         )
 
     def check_roles(self, tools: Collection[str], resolve: ResolveModel) -> tuple[AgentFault, ...]:
-        """Return a fault for each agent that needs an unavailable tool or model. Faults in agent files are not
-        included."""
+        """Return a fault for each agent that needs an unavailable tool or model.
+
+        Faults in agent files are not included.
+        """
         faults: list[AgentFault] = []
         for role in self.roles:
             # A bundled agent simply goes without tools that are not loaded.

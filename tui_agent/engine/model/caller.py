@@ -365,7 +365,7 @@ def _tokens_to_count_exactly(packing: RequestInput) -> int:
 def _answer_tokens(packing: RequestInput, packed: PackedRequest) -> int:
     """Return the maximum number of tokens in the answer.
 
-    This is less than usual if the request leaves too little of the window.
+    The maximum is lower than usual if the request leaves too little of the window.
     """
     window = packing.learnt.stated_window(packing.model.window)
     limit = Room.for_window(window, 0).max_tokens

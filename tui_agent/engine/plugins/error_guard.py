@@ -149,7 +149,7 @@ def _is_cancelled() -> bool:
 
 
 class _CheckedResult(FrozenModel):
-    """Model that checks the types in a plugin's `ToolResult`. It has only the fields that are recorded."""
+    """Model that checks the types in a plugin's `ToolResult`. This model has only the recorded fields."""
 
     content: tuple[Content, ...]
     display: tuple[DisplayBlock, ...]

@@ -1,6 +1,6 @@
 """Interruption of a plugin's code that blocks the event loop: a loop without `await`, or a call that only sleeps.
 
-Invariant: only code inside a plugin guard is interrupted, and the guard's error names the plugin.
+Invariant: only code inside `error_guard.guard_plugin` is interrupted, and the guard's error names the plugin.
 """
 
 import asyncio

@@ -62,7 +62,7 @@ async def stop_though_shielded(awaitable: Awaitable[AnswerT]) -> AnswerT:
 
 
 class _StoppableCode(Generator[Any, Any, AnswerT]):
-    """Runs an awaitable in the current task. Counts the cancellations that its code catches.
+    """Runs an awaitable in the current task, and counts the cancellations that the awaitable's code catches.
 
     This class is a generator, so that each cancellation passes through `throw` before it reaches the awaitable's code.
     """
@@ -117,7 +117,7 @@ class _StoppableCode(Generator[Any, Any, AnswerT]):
         return awaited
 
     def _choose_error(self, cancelled: asyncio.CancelledError) -> BaseException:
-        """Return the error to raise in the code."""
+        """Return `cancelled`, or a `StopIgnored` if the code has ignored too many cancellations."""
         now = time.monotonic()
         forced, self._forced = self._forced, None
         if forced is not None and self._task is not None:

@@ -126,7 +126,7 @@ def _expect(value: object, expected: type | tuple[type, ...], name: str) -> None
 
 
 class GuardedAgent:
-    """A plugin's agent. Its errors end the turn as `PluginError`."""
+    """Wraps a plugin's agent. The agent's errors end the turn as `PluginError`."""
 
     def __init__(self, owner: str, name: str, make: Callable[[], Agent]) -> None:
         self.name = name

@@ -298,7 +298,7 @@ def _last_text(history: Sequence[Message], blobs: Blobs) -> str:
 
 
 def _last_calls(history: Sequence[Message], blobs: Blobs) -> str:
-    """Return a delegate's last calls. They are reported if the delegate wrote no text."""
+    """Return a delegate's last calls, to report if the delegate wrote no text."""
     answers = (message for message in history if isinstance(message, AssistantMessage))
     calls = [call for answer in answers for call in tool_calls(answer.parts)]
     return ", ".join(

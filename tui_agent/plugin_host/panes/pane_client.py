@@ -36,7 +36,7 @@ _FRAME = re.compile(rb'File "([^"]+)", line (\d+) in (\w+)')
 
 
 class PaneClient:
-    """The child process of one session's panes. It starts with the first request and handles one request at a time."""
+    """The child process of one session's panes, started at the first request. It handles one request at a time."""
 
     def __init__(self) -> None:
         self._child: Process | None = None

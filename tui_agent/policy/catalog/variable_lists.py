@@ -1,6 +1,7 @@
 """Lists of environment variables: names that are safe to set, and names that hold no secrets.
 
-Invariant: a name on the `never` list is refused in any letter case, but the exact names in `harmless` are allowed.
+Invariant: a name on the list `never` of variables.toml is refused in any letter case, but the exact names on the list
+`harmless` are allowed.
 """
 
 import re

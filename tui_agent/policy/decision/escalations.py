@@ -72,7 +72,7 @@ def runs_configured_programs(command: CommandReport, uses: Uses, facts: PolicyFa
 
 
 def is_steered_by_project(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to ask if a project file may decide what the command does. Empty if there is none.
+    """Return a reason to ask if a project file may decide what the command does; otherwise empty.
 
     In a sandbox, there is no reason to ask.
     """

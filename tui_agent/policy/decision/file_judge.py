@@ -88,7 +88,7 @@ class FileJudge:
         )
 
     def _judge_way_back(self, location: Place) -> Judgement | None:
-        """Judge a path ending in `..` on the way to a started program: behind a link, `..` leads elsewhere."""
+        """Judge the part `name/..` of a program's path: if `name` is a link, `..` leads to another folder."""
         is_plain = location.absolute == lexical_place(location.given, self.facts.workspace).absolute
         if not goes_back(location.given) or (is_plain and location.inside):
             return None

@@ -118,8 +118,8 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
 def must_leave_sandbox(lines: Lines, facts: PolicyFacts) -> bool:
     """Return True if fully understood commands change git's settings, or delete or move a file outside the workspace.
 
-    Such commands must run outside the sandbox: git's settings are always read-only in it, and it cannot make a single
-    file in a protected folder removable.
+    Such commands must run outside the sandbox: in the sandbox, git's settings are always read-only, and a single file
+    in a protected folder cannot be made removable.
     """
     # Code, also that of git's hooks, must not run outside the sandbox just because the same line deletes a file there.
     if not facts.sandboxed or any(

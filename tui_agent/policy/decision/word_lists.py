@@ -1,6 +1,6 @@
 """The lists of names and words in `words.toml`.
 
-Invariant: no list allows a command.
+Invariant: no word on these lists is a reason to allow a command.
 """
 
 import re

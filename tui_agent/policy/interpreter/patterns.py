@@ -1,6 +1,6 @@
 """Shell patterns as texts: their literal prefix, and escaping.
 
-Invariant: a pattern matches every text that its value can have.
+Invariant: a value's pattern matches every text that the value can have.
 """
 
 import re

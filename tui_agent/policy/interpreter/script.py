@@ -254,7 +254,7 @@ def _waits(items: Sequence[syntax.ScriptItem]) -> bool:
 
 
 def _takes_line(condition: syntax.Script) -> bool:
-    """Return True if a loop condition is just a `read`. It takes one line of the loop's input."""
+    """Return True if a loop condition is just a `read`, which takes one line of the loop's input."""
     first, *others = condition.items
     return not others and _READ.fullmatch(_simple_source(first.pipeline)) is not None
 

@@ -38,7 +38,7 @@ class ModelRequested(Payload):
     """A request is about to be sent to a model.
 
     The `context.packed` event with this `request_id` describes the contents. `summarises`: agent whose history is
-    summarised (`purpose` is `compaction`). This agent pays the cost.
+    summarised (`purpose` is `compaction`). The cost counts for this agent.
     """
 
     kind: Literal["model.requested"] = "model.requested"

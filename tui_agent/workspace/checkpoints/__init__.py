@@ -1,1 +1,1 @@
-"""Checkpoints of a workspace. They are commits in the session's own git repository, and can be restored."""
+"""Checkpoints of a workspace: commits in the session's own git repository that can be restored."""

@@ -1,6 +1,6 @@
 """Finds the git object folders from which a checkpoint store borrows objects, and which of them are missing.
 
-These folders belong to the user's repository, or to the checkpoint store of the parent session.
+The object folders belong to the user's repository, or to the checkpoint store of the parent session.
 """
 
 import os

@@ -95,7 +95,7 @@ def _count_objects(store: Path) -> tuple[int, int]:
 async def verify_store(shadow: CheckpointStore, recreated: Sequence[str] = ()) -> list[str]:
     """Return the problems of the store, one sentence each.
 
-    `recreated`: missing files of the store that were just recreated. They are reported too.
+    `recreated`: missing files of the store that were just recreated. These files are reported as problems too.
     """
     problems: list[str] = []
     # The first run finds missing objects, also borrowed ones. The second one also reads the store's own loose objects.

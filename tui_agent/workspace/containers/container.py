@@ -283,7 +283,7 @@ class ContainerCommand:
         await self._client.wait()
 
     async def end(self, grace: float) -> None:
-        """End the command's processes in the container. Then end the process here that passes on their output."""
+        """End the command's processes in the container, then the local process that passes on their output."""
         try:
             await self._container.end_command(self._marker, grace if self.code is None else 0.0)
         except EnvironmentFault:

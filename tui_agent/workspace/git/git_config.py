@@ -189,7 +189,10 @@ _TOOL_SECTIONS = frozenset({"branch", "remote"})
 
 @dataclass(frozen=True, slots=True)
 class GitConfig:
-    """The settings of one git configuration file that name other folders. All its other settings are harmless."""
+    """The settings of one git configuration file that name other folders.
+
+    All other settings of the file are harmless.
+    """
 
     hooks: tuple[str, ...] = ()
     """Values of `core.hooksPath`."""

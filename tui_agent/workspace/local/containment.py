@@ -100,11 +100,11 @@ class Containment:
         self._names = names or NameLookup()
 
     def whole_file_system(self) -> "Containment":
-        """Return a `Containment` for the whole file system. It refuses paths with a link."""
+        """Return a `Containment` for the whole file system that refuses paths with a link."""
         return self.for_folder("/")
 
     def for_folder(self, folder: str) -> "Containment":
-        """Return a `Containment` for everything below the real path `folder`. It refuses paths with a link."""
+        """Return a `Containment` for everything below the real path `folder` that refuses paths with a link."""
         return Containment(folder, exact=True, open_folder=self._open, names=self._names)
 
     def resolve(self, path: str) -> str:

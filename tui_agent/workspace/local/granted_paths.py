@@ -1,4 +1,4 @@
-"""Environment wrapper for one tool call. It opens the allowed files outside the workspace.
+"""Environment wrapper for one tool call that opens the allowed files outside the workspace.
 
 Invariant: a path outside the workspace is opened only if its real path was allowed.
 """

@@ -1,4 +1,4 @@
-"""Ignore files of a workspace. They hide files from searches, and can re-include files.
+"""Ignore files of a workspace, such as `.gitignore`: they hide files from searches, and can re-include files.
 
 Invariant: this module only reads, and its work is limited. In case of doubt, a file counts as not hidden.
 """

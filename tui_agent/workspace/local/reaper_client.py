@@ -61,7 +61,8 @@ class ReaperClient:
     """Starts one environment's commands through a reaper process.
 
     - `processes`: process limit per command, if the system can enforce one
-    - `groups`: function that returns the parent control groups. Each command gets a control group of its own in each.
+    - `groups`: function that returns the parent control groups. In each parent group, each command gets its own control
+      group.
     """
 
     def __init__(

@@ -72,7 +72,7 @@ class Child:
         return None
 
     async def wait(self) -> None:
-        """Wait until the command itself has ended. Its child processes can still be running."""
+        """Wait until the command itself has ended. The command's child processes can still be running."""
         while self.code is None and not self.is_gone:
             await self._receive_more()
 

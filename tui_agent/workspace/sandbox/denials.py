@@ -3,7 +3,7 @@
 Invariant: from a masked file, this module reads only the names of variables. For any other file, it checks only if the
 file exists.
 
-The result is a guess. Its only consequence is that the user may be asked to run the command again.
+The result is a guess. A wrong guess at most makes the app ask the user to run the command again.
 """
 
 import os
