@@ -4,7 +4,7 @@
     async def adds(workspace: Workspace) -> None:
         assert (await workspace.run("python3 calc.py 2 3")).output == "5\\n"
 
-`tui-agent deploy FILE` serves the tests of a file. `connect` runs them from a Python program.
+`tui-agent deploy FILE` serves the tests of a file. `connect` runs the tests from a Python program.
 
 Invariant: no other module of tui-agent needs this module.
 """

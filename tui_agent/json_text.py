@@ -1,6 +1,6 @@
 """Parser for JSON from models, plugins, servers, files and users.
 
-Invariant: this module imports nothing from its package.
+Invariant: this module imports nothing else from `tui_agent`.
 """
 
 import json

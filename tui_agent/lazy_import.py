@@ -1,6 +1,6 @@
 """Import of many modules at the start of a process, with garbage collection paused.
 
-Invariant: this module imports nothing from its package.
+Invariant: this module imports nothing else from `tui_agent`.
 """
 
 import gc

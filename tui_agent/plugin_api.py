@@ -193,7 +193,7 @@ class PluginApi(Protocol):
         ...
 
     def middleware(self, middleware: Middleware, *, order: int = 500) -> None:
-        """Add a middleware. It wraps all middlewares with a higher `order`. Built-in middlewares use 100 to 400."""
+        """Add a middleware, which wraps all middlewares with a higher `order`. Built-in middlewares use 100 to 400."""
         ...
 
     def agent(self, name: str, make: Callable[[], Agent], *, description: str = "") -> None:
@@ -330,7 +330,7 @@ class SessionTool(BaseTool):
 def at_most(limit: int) -> AfterValidator:
     """Return an annotation that lowers a greater number to `limit`.
 
-    Use it for a tool's argument instead of `Field(le=limit)`, because models are not told about limits.
+    Use this annotation for a tool's argument instead of `Field(le=limit)`, because models are not told about limits.
     """
     return AfterValidator(lambda number: min(number, limit))
 

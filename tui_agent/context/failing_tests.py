@@ -1,6 +1,6 @@
 """The tests that fail, according to the test runs of a task.
 
-Invariant: a run clears only failures of tests that it covers.
+Invariant: a test run clears only the failures of tests that the run covers.
 """
 
 import posixpath

@@ -1,6 +1,6 @@
 """Token counts of a history's messages, and each message's section in the request.
 
-Invariant: a message is counted again only if a message before it changed.
+Invariant: a message that was counted is counted again only after an earlier message of the history has changed.
 """
 
 import json

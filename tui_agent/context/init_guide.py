@@ -1,4 +1,4 @@
-"""First version of a repository's AGENTS.md, written from its languages, commands, layout and checks.
+"""First version of a repository's AGENTS.md, written from the repository's languages, commands, layout and checks.
 
 Invariant: files are read only through the environment, and nothing is run.
 """

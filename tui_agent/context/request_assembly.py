@@ -150,7 +150,10 @@ class Assembly:
 
     @property
     def counts_are_current(self) -> bool:
-        """True if the current tokenizer made the cached counts. Counts made before it was loaded are outdated."""
+        """True if the current tokenizer made the cached counts.
+
+        Counts made before the tokenizer was loaded are outdated.
+        """
         return self._counted_by == self.tokens.name
 
     def _recount_with_tokenizer(self) -> None:

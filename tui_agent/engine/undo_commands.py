@@ -49,7 +49,7 @@ class HeadMoves:
     async def run(self, command: HeadMoveCommand) -> None:
         """Run a command for which `reserve` was called.
 
-        Raise `UsageError` or `CheckpointError` if the move is not possible, `StoreError` if it cannot be recorded.
+        Raise `UsageError` or `CheckpointError` if the move is not possible, `StoreError` if recording it fails.
         """
         try:
             self._states.set(AgentState.RUNNING, _ACTIVITIES[command.kind])

@@ -1,6 +1,6 @@
 """The connection to one MCP server through the official SDK.
 
-Invariant: only this module and its imports use the SDK, and only when a server starts.
+Invariant: the SDK is used only by this module and the modules that it imports, and only when a server starts.
 """
 
 import logging

@@ -1,6 +1,6 @@
 """The OAuth login of one MCP server through the SDK: saved tokens, their refresh, and the login itself.
 
-Invariant: OAuth requests go only to https addresses, or to this machine if the MCP server is on it.
+Invariant: OAuth requests go only to https addresses, or to this machine if the MCP server runs here too.
 """
 
 from collections.abc import AsyncGenerator, Awaitable

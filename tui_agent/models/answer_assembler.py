@@ -239,7 +239,7 @@ class Assembler:
                 yield self._call_delta(block, block.raw)
 
     def _find_or_add_call(self, chunk: ToolCallChunk) -> _Call:
-        """Return the chunk's call. If it is new, add it."""
+        """Return the chunk's call, which is added first if it is new."""
         # The id comes before the index, because some servers send the index 0 for every call.
         known = self._by_id.get(chunk.call_id) if chunk.call_id else None
         if known is not None and not self._reuses_id(known, chunk):

@@ -76,7 +76,7 @@ class LoadRecords:
             self._clear(name)
 
     def files(self) -> list[Path]:
-        """Return the record files. Open sessions watch them."""
+        """Return the record files, which open sessions watch."""
         try:
             return [] if self._folder is None else list(self._folder.iterdir())
         except OSError:  # nothing was ever recorded

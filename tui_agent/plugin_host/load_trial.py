@@ -15,7 +15,7 @@ from tui_agent.plugin_host.loader import PluginHost
 
 
 def main() -> None:
-    """Load the plugin. Ignore its errors, because the real load reports them."""
+    """Load the plugin. Ignore errors of the plugin, because the real load reports them."""
     plugin = pickle.load(sys.stdin.buffer)
     sys.dont_write_bytecode = True
     with redirect_stdout(sys.stderr):

@@ -103,7 +103,7 @@ class OfferedSlashCommand:
     completion: CompletionFunction | None = None
 
     async def answer(self, arguments: str, state: SessionStateView) -> CommandAnswer:
-        """Call `function` and return its answer. If it returns a text, the text becomes a message to the agent.
+        """Call `function` and return its answer. If `function` returns a text, the text becomes a message to the agent.
 
         Raise `PluginError` if `function` returns anything else than a text, a display block or a `CommandAnswer`.
         """

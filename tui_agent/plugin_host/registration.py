@@ -85,7 +85,7 @@ class OwnedApi:
         self.offers.tools.append(OfferedTool(self.plugin, cast(AnyTool, tool)))
 
     def middleware(self, middleware: Middleware, *, order: int = 500) -> None:
-        """Add a middleware to the chain; it wraps all middlewares with a higher `order`."""
+        """Add a middleware, which wraps all middlewares with a higher `order`."""
         self._reserve("middleware", middleware.name)
         self.offers.middlewares.append(OfferedMiddleware(self.plugin, order, middleware))
 

@@ -1,7 +1,7 @@
 """The policy: allows, asks about or denies each tool call.
 
-`bash` parses a command line. `interpreter` reports what its commands do. `catalog` holds the known programs, `places`
-the guarded files, and `rules` the grammar of rules. `decision` judges. Words used throughout:
+`bash` parses a command line. `interpreter` reports what the commands of the line do. `catalog` holds the known
+programs, `places` the guarded files, and `rules` the grammar of rules. `decision` judges. Words used throughout:
 
 - *Line*: the command line of a call, which can be a whole script.
 - *Subset*: the bash syntax that the parser supports. Other syntax is never proven to be harmless.

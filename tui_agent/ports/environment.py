@@ -85,7 +85,7 @@ class ExecResult:
 
     - `exit_code`: None if the program was killed.
     - `outcome`: reason for the end. `not_found`: the program or folder does not exist. `failed`: the program could not
-      start. `flooded`: it wrote more than `max_written_bytes`.
+      start. `flooded`: the program wrote more than `max_written_bytes`.
     - `blocked`: a sentence about the action that the sandbox probably refused; otherwise empty.
     """
 
@@ -306,8 +306,10 @@ class PipedProcess(Protocol):
     async def write(self, data: bytes) -> None: ...
 
     async def end(self, grace_s: float) -> int | None:
-        """Close the program's input, wait up to `grace_s` seconds, then kill the remaining processes. Return the exit
-        code."""
+        """Close the program's input, wait up to `grace_s` seconds, then kill the remaining processes.
+
+        Return the exit code.
+        """
         ...
 
 
@@ -408,7 +410,7 @@ class WorkspaceScanner(Protocol):
 
 @runtime_checkable
 class PrivateTempFinder(Protocol):
-    """An environment whose sandbox has private temporary folders. Other programs do not see them."""
+    """An environment whose sandbox has private temporary folders, which other programs do not see."""
 
     def find_private_temp_paths(self, paths: Collection[str]) -> frozenset[str]:
         """Return the `paths` that exist only in the sandbox's own temporary folders.

@@ -22,7 +22,7 @@ class Fragment:
 
     - `priority`: position. Lower numbers come first.
     - `max_tokens`: limit for the length.
-    - `missing_reason`: reason for an empty `text`. The event `context.packed` records it.
+    - `missing_reason`: reason for an empty `text`, for the event `context.packed`.
     - `joined_seq`: event of a message that already contains the text. The fragment is not sent again while this
       message is in the history.
     """

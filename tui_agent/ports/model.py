@@ -135,7 +135,7 @@ class ModelClient(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A model's complete answer. An agent's `Agent.step` gets it by calling `ask`."""
+    """A model's complete answer. An agent's `Agent.step` gets this answer by calling `ask`."""
 
     parts: tuple[ModelPart, ...]
     finish: FinishReason

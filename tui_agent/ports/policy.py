@@ -122,7 +122,7 @@ class Policy(Protocol):
     def started_programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """Return the programs that commands start by a plain name, such as `make`.
 
-        The environment then looks for them in the workspace (`PolicyFacts.workspace_programs`).
+        The environment then looks for these programs in the workspace (`PolicyFacts.workspace_programs`).
         """
         ...
 

@@ -143,7 +143,7 @@ class AppSession(Session, Protocol):
     async def load_outline(self) -> tuple[int, SnapshotOutline] | None:
         """Load the part of the cached session state that a screen shows first, without the conversation.
 
-        Return it after the number of the last event that it includes. Return None if no state is cached.
+        Return (number of the last cached event, outline of the session state then). Return None if no state is cached.
         """
         ...
 

@@ -24,8 +24,8 @@ async def suggest_paths(path: str, env: Environment, kind: Literal["file", "fold
     """Return a hint such as `Did you mean src/models.py?` for a missing path; empty if nothing is similar.
 
     The hint names the paths that share most of their last parts with `path`: for `app/models.py`, first
-    `src/app/models.py`, otherwise any other `models.py`. If there is no such path, it names entries of the same folder
-    with a similar name.
+    `src/app/models.py`, otherwise any other `models.py`. If there is no such path, the hint names entries of the same
+    folder with a similar name.
 
     `kind`: kind of the paths to suggest.
     """

@@ -122,7 +122,7 @@ class ToolResult:
     - `events`: events that the engine appends before `tool.finished` (`todo.updated`, `file.read`,
       `file.changed`, `test.finished`, `plugin.event`).
     - `full_output`: complete output if `content` is a preview.
-    - `environment`: True if the environment failed, not the task. The engine sets it if a tool raises
+    - `environment`: True if the environment failed, not the task. The engine sets this field if a tool raises
       `EnvironmentFault`.
     - `lost`: True if the environment's machine is gone.
     - `stopped`: True if the user ended the awaited job or delegate. This is not a failure.
@@ -181,7 +181,7 @@ class Tool(Protocol[ArgsT]):
 class ArgumentSettler(Protocol):
     """A tool that completes a call's arguments before the policy sees them.
 
-    For example, it adds the command that the call will run.
+    For example, the tool adds the command that the call will run.
     """
 
     async def settle_arguments(self, args: Any, env: Environment) -> BaseModel:

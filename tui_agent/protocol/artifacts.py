@@ -63,7 +63,7 @@ def stored_artifact_id(text: LongText) -> str:
 def shorten_text(text: str, stored: LongText, max_chars: int) -> str:
     """Shorten `text` to its first lines and a note, if it has more than `max_chars` characters.
 
-    `stored`: the same text as the session stored it. If it is an artifact, the note names the artifact.
+    `stored`: the same text as the session stored it. If the session stored an artifact, the note names it.
     """
     if len(text) <= max_chars:
         return text

@@ -60,7 +60,7 @@ class PendingCommands:
             command.fail(error)
 
     async def wait_for(self, command: PendingCommand, failure: TuiAgentError | None) -> None:
-        """Wait until a sent command is done. Raise its error if it is refused or the session ends.
+        """Wait until a sent command is done. Raise an error if the command is refused or the session ends.
 
         `failure`: the session's error if the session has already ended.
         """

@@ -170,7 +170,7 @@ class RemoteSession:
         return None if cached is None or outline is None else (cached[0].seq, outline)
 
     async def wait_until_open(self) -> OpenedNote:
-        """Wait until the engine has opened the session. Raise the engine's error if it cannot."""
+        """Wait until the engine has opened the session. Raise the engine's error if the session cannot be opened."""
         await self._is_open.wait()
         if self._opened is None:
             raise self.failure or TuiAgentError("The engine ended before it opened the session.")

@@ -72,7 +72,7 @@ class UnfinishedHistory:
     def __init__(self, *, has_earlier_history: bool = False) -> None:
         """Create an unfinished history without records.
 
-        `has_earlier_history`: True if the session also has older records. `track` does not see them.
+        `has_earlier_history`: True if the session also has older records, which `track` does not see.
         """
         self.records: list[Record] = []
         self.is_empty = not has_earlier_history

@@ -51,7 +51,7 @@ class SessionIndex:
 
     @contextmanager
     def _open(self, *, wait_ms: int = BUSY_MS) -> Iterator[sqlite3.Connection]:
-        """Open the index. If it is damaged or has another version, recreate it."""
+        """Open the index. Recreate an index that is damaged or has another version."""
         try:
             db = self._connect(wait_ms)
         except sqlite3.OperationalError:

@@ -59,5 +59,5 @@ def build_servers(
 
 
 def start_times(base: StartupContext) -> StartTimes:
-    """Return the saved start times of MCP servers. All sessions share them."""
+    """Return the saved start times of MCP servers, which all sessions share."""
     return StartTimes(base.config.cache_dir / "mcp_start_times")

@@ -28,7 +28,7 @@ from tui_agent.wiring.startup_context import StartupContext
 
 
 def watched_folders(base: StartupContext) -> tuple[Path, ...]:
-    """Return the folders of plugins and slash commands. The user can edit the files in them."""
+    """Return the folders of plugins and slash commands, in which the user can edit files."""
     # Of a project, only the trusted content is used, so its files are not watched.
     places = plugin_places(base.config, base.options)
     paths = base.config.paths

@@ -1,4 +1,4 @@
-"""Configuration, keys, clock and session store. Every start of the program needs them.
+"""The objects that every start of the program needs: configuration, keys, clock and session store.
 
 Invariant: this module reads only configuration files and the log of a chosen session, writes no file and imports
 nothing slow.

@@ -133,7 +133,7 @@ async def resolve_mentions(
 
 
 def _refer_to_file(mention: Mention) -> Mention:
-    """Replace the text of a symbol by a reference to its file, because the message contains the whole file, too."""
+    """Replace the text of a symbol by a reference to its file, because the message also contains that whole file."""
     text = str(mention.text)
     if mention.kind != "symbol" or text.count("<symbol ") > 1:
         return mention

@@ -1,4 +1,4 @@
-"""Search of past commits by message, for the files that they changed.
+"""Search of past commits by their messages, to find the files that these commits changed.
 
 Invariant: only ancestors of the current commit are used.
 """

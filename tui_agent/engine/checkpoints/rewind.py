@@ -187,7 +187,7 @@ class Rewind:
     async def _stop_jobs(self, shared: int) -> tuple[JobStarted, ...]:
         """Stop the running background jobs that were started after the event `shared`, and return them.
 
-        Their ends and their file changes are recorded before the move, so the new branch does not contain them.
+        The ends and the file changes of these jobs are recorded before the move, so the new branch lacks these records.
         """
         jobs = await self._find_undone_jobs(shared)
         if jobs:

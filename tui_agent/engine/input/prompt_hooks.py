@@ -105,7 +105,10 @@ class PromptHooks:
         return await servers.read_resource(server, uri)
 
     async def session_start(self) -> None:
-        """Run the hooks for the session's start, unless they have run. Prompts wait until these hooks have ended."""
+        """Run the hooks for the session's start, unless they have already run.
+
+        Prompts wait until these hooks have ended.
+        """
         if self._session_started.is_set():
             return
         source = "resume" if self._parts.recorder.state.turn else "new"

@@ -151,7 +151,10 @@ class _LoopWatch:
         return False
 
     def _interrupt(self, reason: str) -> None:
-        """Raise an error in the plugin's code, repeatedly until the event loop answers. If it never does, call `give_up`."""
+        """Raise an error in the plugin's code, repeatedly until the event loop answers.
+
+        If the loop never answers, call `give_up`.
+        """
         self._interrupts = 0
         # The signal has no effect while the main thread runs code outside the plugin, so it is sent repeatedly.
         for _ in range(MAX_SIGNALS):

@@ -35,12 +35,18 @@ class StopIgnored(BaseException):
 
 
 async def stop_in_time(awaitable: Awaitable[AnswerT]) -> AnswerT:
-    """Await a plugin's short code. If the code ignores cancellations for `STOP_GRACE_S`, raise `StopIgnored` in it."""
+    """Await a plugin's short code.
+
+    If the code ignores cancellations for `STOP_GRACE_S`, raise `StopIgnored` in the code.
+    """
     return await _StoppableCode(awaitable)
 
 
 async def stop_though_shielded(awaitable: Awaitable[AnswerT]) -> AnswerT:
-    """Await a plugin's long-running code. If it does not end soon after a cancellation, raise `StopIgnored` in it."""
+    """Await a plugin's long-running code.
+
+    If the code does not end soon after a cancellation, raise `StopIgnored` in the code.
+    """
     code, error = _StoppableCode(awaitable), None
     try:
         async with anyio.create_task_group() as group:

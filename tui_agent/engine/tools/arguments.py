@@ -1,4 +1,4 @@
-"""Validation of a call's arguments with the tool's pydantic model or, for MCP servers, its JSON schema.
+"""Validation of a call's arguments with the tool's pydantic model or, for an MCP server's tool, its JSON schema.
 
 Invariant: a value is converted only if its meaning is clear, and text fields are never changed.
 """

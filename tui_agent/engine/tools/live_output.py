@@ -27,7 +27,7 @@ _SPACE = re.compile(r"\s")
 
 
 class CollectedOutput:
-    """The output of a running call. If it is very long, the middle is dropped."""
+    """The output of a running call. If the output is very long, its middle is dropped."""
 
     def __init__(self) -> None:
         self._head: list[str] = []

@@ -190,7 +190,10 @@ class CommandRunner:
         self._limit = limit
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
-        """Run a command. If the sandbox blocked it, run it again with more permissions if this is allowed."""
+        """Run a command.
+
+        If the sandbox blocked the command and a second run is allowed, run it with more permissions.
+        """
         if self._granted.trial:
             result = await self._env.exec(_trial_spec(self._granted.apply_to(spec)), on_output)
             # A trial that succeeded needed no more permissions, so it counts as the command's run.

@@ -85,7 +85,7 @@ class CallRunner:
         """The output of each call that was stopped and has no result yet."""
 
     def stop(self, call_id: CallId) -> bool:
-        """Cancel a running call. Return False if it is not running."""
+        """Cancel a running call. Return False if the call is not running."""
         scope = self._scopes.get(call_id)
         if scope is None:
             return False
@@ -237,7 +237,7 @@ class CallRunner:
         checked: CheckedCall,
         result: ExecResult,
     ) -> _DecisionT:
-        """Call `decide`. The time until it returns counts as time that the call waited for the user."""
+        """Call `decide`. The time until `decide` returns counts as time that the call waited for the user."""
         clock, call_id = self._parts.clock, checked.call.call_id
         asked_at = clock.monotonic()
         try:

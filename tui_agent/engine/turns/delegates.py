@@ -91,7 +91,7 @@ class DelegateRunner:
         return True
 
     def stop_call(self, call_id: CallId) -> bool:
-        """Stop the delegate that the call `call_id` waits for. Return False if it has none."""
+        """Stop the delegate that the call `call_id` waits for. Return False if the call waits for none."""
         delegates = self._parts.recorder.state.delegates
         agents = tuple(delegate.agent for delegate in delegates if delegate.call_id == call_id)
         return any(self.stop(agent) for agent in agents)
@@ -358,7 +358,7 @@ class Brief(BaseMiddleware):
 
 
 class InstructionsOnly(BaseMiddleware):
-    """Wraps a middleware for a delegate, so that it contributes only instructions to the delegate's prompt.
+    """Wraps a middleware for a delegate, so that the middleware adds only instructions to the delegate's prompt.
 
     `instructions`: False if the delegate gets no instructions either.
     """

@@ -204,7 +204,7 @@ class TurnLoop:
             await self._phase.run(from_agent, self._agent)
 
     def _record_answer(self, new_parts: Sequence[ModelPart]) -> None:
-        """Record `new_parts` as the agent's answer, before they are used. The agent created them without a model."""
+        """Record the parts that the agent created without a model as the agent's answer, before they are used."""
         recorder = self._parts.recorder
         recorder.append(
             ModelResponded(

@@ -116,7 +116,7 @@ class PaneServer(FoldWatch):
 
 
 def main() -> None:
-    """Serve requests on standard input until it ends."""
+    """Serve requests on standard input until the input ends."""
     sys.dont_write_bytecode = True  # write no .pyc files into the user's folders
     with (
         os.fdopen(os.dup(0), "rb") as requests,

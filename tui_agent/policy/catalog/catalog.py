@@ -180,7 +180,7 @@ def built_in_catalog() -> Catalog:
 
 
 def read_tables(text: str) -> tuple[dict[str, Table], tuple[str, ...]]:
-    """Parse a table of programs from TOML text. A user, plugin or project wrote it.
+    """Parse a table of programs from TOML text that a user, plugin or project wrote.
 
     Return (tables by the program's full name ("git log"), names of harmless environment variables). Raise `TableFault`
     if the text is not a valid table.

@@ -1,6 +1,6 @@
 """Decides about a tool call.
 
-The interpreter reports its effects. Guards, rules, escalations and the profile judge them.
+The interpreter reports the call's effects. Guards, rules, escalations and the profile judge these effects.
 
 Invariant: this package is pure, and the order of the judgements does not matter.
 """

@@ -1,4 +1,4 @@
-"""The judge of files that a command's report does not list. The command can still use them.
+"""The judge of files that a command may use although the command's report does not list them.
 
 Any part of an argument can be a path. Words are therefore split at every character that can stand before a path. And
 some commands use files that no argument names (`git stash`).
@@ -181,7 +181,7 @@ def _has_changing_word(command: CommandReport) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class MentionedFileJudge:
-    """Judges files that the reports on commands do not list. The commands can still use them."""
+    """Judges files that commands may use although the reports on the commands do not list these files."""
 
     rules: RuleIndex
     files: FileJudge

@@ -78,7 +78,8 @@ class FileUse:
 
     - `path`: relative to the folder the line starts in, absolute, or with `~`; a shell pattern if `certainty` is
       `BOUNDED`; empty for an `UNKNOWN` path.
-    - `below`: everything below the path is used too. The fields `skips`, `only` and `excludes` leave out some of it.
+    - `below`: everything below the path is used too. The fields `skips`, `only` and `excludes` leave out some of these
+      files.
     - `skips`: kinds of files that are left out.
     - `only`: if not empty, only names that match one of these patterns are used.
     - `excludes`: names that match are left out. A pattern that ends with `/` matches only folders.
@@ -141,7 +142,7 @@ class CommandReport:
     - `hosts`: hosts that the command can connect to.
     - `folders`: the folders that the command can run in, absolute or relative to the line's start folder. "" is the
       start folder. None is any folder.
-    - `settings`: variables set before the command or by it.
+    - `settings`: variables that are set before the command or by the command.
     - `code`: texts in the command that it runs as code.
     - `runs_next`: the command only starts the commands that follow in the report.
     - `local_program`: `node_modules/.bin/tsc` for `npx tsc`. If this file exists in the command's folder or in a

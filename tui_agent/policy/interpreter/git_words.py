@@ -21,7 +21,7 @@ class GitWord:
     """The files that an argument of git names.
 
     - `files`: the files. The last file of a path filter covers everything that the filter selects.
-    - `doubt`: a reason why the argument can also name any other file. Empty if it cannot.
+    - `doubt`: a reason why the argument can also name any other file; otherwise empty.
     """
 
     files: tuple[FileUse, ...] = ()
@@ -39,7 +39,8 @@ def _file(path: str, certainty: Certainty = Certainty.BOUNDED, *, from_top: bool
 def read_revision(value: Value, *, may_be_path: bool) -> GitWord:
     """Return the files that a revision names (`HEAD:a`, `:a`).
 
-    `may_be_path`: True if `value` can also be a path filter. The files that it selects are then returned too.
+    `may_be_path`: True if `value` can also be a path filter. In this case, the files that the filter selects are
+    returned too.
     """
     text = value.known
     if text is None:

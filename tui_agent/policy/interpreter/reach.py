@@ -1,4 +1,4 @@
-"""The reach of a call: which files below the named folders it reads.
+"""The reach of a call: the files below the named folders that the call reads.
 
 Invariant: an uncertain option never narrows the reach.
 """

@@ -247,7 +247,7 @@ class Draft:
             self.add_use(FileUse(folder or slash or ".", "list"))
 
     def enter(self, value: Value) -> None:
-        """Enter the folder `value`. File names in later words are relative to it."""
+        """Enter the folder `value`. File names in later words are relative to this folder."""
         self.add_file(value, "list")
         path = value.known
         folders = [None if path is None else enter_folder(folder, path) for folder in self.folders]

@@ -306,7 +306,7 @@ def _read_variables(call: ParsedCall, state: State, stdin: Value) -> State:
 
 
 def _may_assign(report: CommandReport) -> bool:
-    """Return True if a command may set variables of the shell that its words do not name, now or later."""
+    """Return True if a command may now or later set shell variables that the command's words do not name."""
     if _CHANGES_SHELL.fullmatch(report.name):
         return True
     return any(doubt.hides_command or _MAY_ASSIGN.fullmatch(report.name) for doubt in report.doubts)

@@ -130,7 +130,7 @@ def join_path(folder: str, path: str) -> str:
 
 
 def enter_folder(folder: str | None, path: str, *, by_shell: bool = False) -> str | None:
-    """Return the folder at `path`, seen from `folder` ("" is the start folder). Return None if it is not certain.
+    """Return the folder at `path`, seen from `folder` ("" is the start folder). Return None for an uncertain folder.
 
     `by_shell`: True for the shell's own `cd`. It removes `name/..` even if `name` is a link.
     """

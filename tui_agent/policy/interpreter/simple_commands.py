@@ -1,4 +1,4 @@
-"""Reads a command: looks up its words in the catalog, and reports on it and its inner commands.
+"""Reads a command: looks up its words in the catalog, and reports on the command and the commands inside it.
 
 Invariant: a report is free of doubts only if the program and all options and operands are in the catalog.
 """

@@ -116,7 +116,7 @@ def names_overlap(pattern: str, rule: str, *, dotted: bool = True) -> bool:
 
 
 def _may_spell(tokens: Sequence[_Token], name: str) -> bool:
-    """Return False if the pattern certainly does not match `name`. If it returns True, the pattern may still not match."""
+    """Return False if the pattern certainly does not match `name`. True does not mean that the pattern matches."""
     letters = set(map(ord, name.lower()))
     single = [token for token in tokens if token is not None]
     return len(single) <= len(name) and all(

@@ -156,8 +156,8 @@ def first_word(pattern: str) -> str:
 def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) -> bool:
     """Return True if a rule for commands matches the words of a command. None is an unknown word.
 
-    `certain`: if True, an unknown word matches nothing. If False, an unknown word can be any number of words, or one
-    word if it is the program. The program's name then matches in any letter case.
+    `certain`: if True, an unknown word matches nothing. If False, an unknown word can be any number of words; in the
+    place of the program, it is one word. The program's name then matches in any letter case.
     """
     shapes: list[str | None] = [*_words(pattern)]
     if not shapes or (certain and None in words):

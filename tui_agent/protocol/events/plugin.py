@@ -75,7 +75,7 @@ class PluginUnloaded(Payload):
 
 
 class PluginFailed(Payload):
-    """A plugin could not be loaded, or raised an error. The session continues without it.
+    """A plugin could not be loaded, or raised an error. The session continues without the plugin.
 
     `part`: the part of the plugin that is no longer used, such as `middleware guard`. Empty: the whole plugin.
     """

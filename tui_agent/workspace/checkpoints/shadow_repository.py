@@ -122,7 +122,7 @@ class GitCheckpoints:
             yield shadow
 
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
-        """Continue from the checkpoint `known`. If it is empty or lost, take a first checkpoint and return it.
+        """Continue from the checkpoint `known`. If `known` is empty or lost, take a first checkpoint and return it.
 
         `unchanged`: True if the session changed nothing after `known`. If `known` is lost, a new first checkpoint then
         replaces it.

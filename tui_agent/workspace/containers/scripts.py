@@ -2,7 +2,7 @@
 
 Invariant: the scripts need only `sh` and `grep` in an image.
 
-The processes of a command have its marker in their environment.
+Each process of a command has the command's marker in its environment variables.
 """
 
 MARKER = "TUI_AGENT_COMMAND"

@@ -229,7 +229,7 @@ class SecretFiles:
     def _secret_file(self, name: str, *, link: bool) -> SecretFile | None:
         """Return the secret file or folder `name`.
 
-        Return None if it is missing, has another type, is not secret, or was made readable by the user.
+        Return None if the file is missing, has another type, is not secret, or was made readable by the user.
         """
         plain = name.rstrip("/")
         absolute = f"{self._root}/{plain}"

@@ -1,4 +1,4 @@
-"""The writable parts of a workspace's git repository. Commits need them.
+"""The parts of a workspace's git repository that commands can write, because commits need them.
 
 Invariant: parts that run programs are never included, and this module only reads.
 """

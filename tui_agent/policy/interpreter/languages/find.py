@@ -202,7 +202,8 @@ class _Expression:
         return [*found_names.names_below(start, names), *itself]
 
     def _finds_start(self, start: Value, names: Names) -> bool:
-        """Return True if one of `names` can match the name of the starting point `start`, so that find finds it too."""
+        """Return True if one of `names` can match the name of the starting point `start`, so that find also finds
+        `start`."""
         last = posixpath.basename(start.text)
         if start.known is not None and last in ("", ".", ".."):
             return False
