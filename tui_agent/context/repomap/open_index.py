@@ -103,8 +103,9 @@ class Snapshot:
         return {term: len(self._word_shares(term)[0]) for term in terms}
 
     def matches(self, values: Mapping[str, float], limit: int) -> dict[str, float]:
-        """Map the paths of the `limit` best files to their BM25 scores. Files with the same score as the last are
-        added.
+        """Map the paths of the `limit` best files to their BM25 scores.
+
+        Files with the same score as the last are added.
 
         `values`: maps each word of the question to its value (weight times rarity).
         """

@@ -136,8 +136,8 @@ class ToolRegistry:
             return parse_arguments(name, tool.spec.args, json_schema(tool.spec.args), arguments)
 
     def unknown_tool_message(self, name: str, offered: Collection[str] | None = None) -> InvalidArguments:
-        """Return a message that the tool `name` does not exist, with similar names or, if there are none, some tools'
-        names.
+        """Return a message that the tool `name` does not exist, and that lists similar tools or, failing that, some
+        tools.
 
         `offered`: names of the tools that the model can use now (None: all tools). Only these tools are named, and
         tools with similar names that are not offered to any model.

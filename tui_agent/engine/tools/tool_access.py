@@ -90,8 +90,9 @@ def denial_reason(policy: Policy, state: SessionStateView, root: str, path: str,
 
 
 def resource_denial_reason(policy: Policy, state: SessionStateView, root: str, server: str, tool: str) -> str:
-    """Return the reason why the policy denies reading a server's resource. Empty if the policy allows the reading or
-    asks.
+    """Return the reason why the policy denies reading a server's resource.
+
+    Empty if the policy allows the reading or asks.
 
     `tool`: the name that permission rules use for the resource.
     """
