@@ -56,8 +56,7 @@ def describe_errors(error: ValidationError, tree: object, kind: Any, *, place: P
 
 
 def describe_wrong_keys(error: ValidationError, tree: object, kind: Any) -> list[tuple[list[str], str]]:
-    """Return (path, description) for each wrong or missing key of `tree`. The path lists the keys from the top of
-    `tree`.
+    """Return (path from the top of `tree`, description) for each wrong or missing key of `tree`.
 
     `kind`: the expected type of `tree`.
     """

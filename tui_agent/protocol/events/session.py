@@ -105,9 +105,9 @@ class SessionHeadMoved(Payload):
     """The session moved to an earlier event: the branch continues from `to_seq`. Later events stay in the log.
 
     The event's `parent` is `to_seq`. `from_seq`: last event of the branch before the move. A later redo moves the
-    session back to `from_seq`. `parts`, `turn`,
-    `iteration`, `agents`, `jobs`: highest numbers used so far; new numbers continue after them. `used`: used part of the
-    budgets; undone work still counts. `files`: True if files are restored too (`checkpoint.restored` follows).
+    session back to `from_seq`. `parts`, `turn`, `iteration`, `agents`, `jobs`: highest numbers used so far; new numbers
+    continue after them. `used`: used part of the budgets; undone work still counts. `files`: True if files are restored
+    too (`checkpoint.restored` follows).
 
     With the reasons `hunk` and `files`, the session only changed files and did not move. `to_seq` is then the event
     just before this one, and `from_seq` is the last event before the changes. `hunk`: the reverted hunk. `redone`: for a

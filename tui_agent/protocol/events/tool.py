@@ -57,10 +57,9 @@ class ToolFinished(Payload):
     `part`: number of the call among the session's message parts (null: the call never ran). `summary`: outcome in a few
     words for the row on the screen (`61 lines`, `exit 1`, `denied: rule …`). `full_output`: the full output if
     `content` is only a preview. `artifact`: the artifact with the full output, for `read_file` and `grep`. `data`: JSON
-    of the tool's own format.
-    `duration_ms`: run time, without waiting for the user's decision. `environment`: True if the environment failed (a
-    full disk, a program that cannot start), not the tool. `lost`: True if the machine is gone or its provider does not
-    answer.
+    of the tool's own format. `duration_ms`: run time, without waiting for the user's decision. `environment`: True if
+    the environment failed (a full disk, a program that cannot start), not the tool. `lost`: True if the machine is gone
+    or its provider does not answer.
     """
 
     kind: Literal["tool.finished"] = "tool.finished"
