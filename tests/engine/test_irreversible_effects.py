@@ -138,3 +138,20 @@ async def test_an_undo_names_files_outside_deleted_files_and_stashes(tmp_path: P
         assert stash == f"Git stash “{moved.kept_stashes[0]}” stays; git stash list shows it."
         await go(bench, Redo())
         assert describe_remains(bench.of(SessionHeadMoved)[-1]) == ()
+
+
+async def test_an_undo_names_only_deleted_files_that_existed(tmp_path: Path) -> None:
+    root, other = tmp_path / "workspace", tmp_path / "other"
+    (root / "build").mkdir(parents=True)
+    other.mkdir()
+    (root / ".gitignore").write_text("build/\n")
+    (root / "build" / "a.o").write_text("only here\n")
+    git(root, "init", "-q", "-b", "main")
+    script = f"rm -rf nope.txt build/nope dist {other}/nope ~/.nope; rm -f build/a.o; echo new > b.txt"
+    asks = {"policy": RulePolicy().decide, "policy_name": "ask"}
+    async with told(tmp_path, run(script), say("A."), **asks) as bench:
+        await approved_turn(bench, "clean up")
+        assert not (root / "build" / "a.o").exists()
+        await go(bench, Undo())
+        moved = bench.of(SessionHeadMoved)[-1]
+        assert (moved.deleted_paths, moved.outside_paths) == (("build/a.o",), ())

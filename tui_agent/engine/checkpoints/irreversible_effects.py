@@ -23,7 +23,7 @@ from tui_agent.protocol.base import CallId
 from tui_agent.protocol.effects import RunEffect, WriteEffect
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.files import FileChanged
-from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
+from tui_agent.protocol.events.policy import CommandEffects, PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import MAX_KEPT_COMMITS, MAX_KEPT_PATHS
 from tui_agent.protocol.events.tool import ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
@@ -95,6 +95,12 @@ def _read_changes(records: Sequence[Record]) -> list[_Change]:
     started = {
         record.payload.call_id: record.time for record in records if isinstance(record.payload, ToolStarted)
     }
+    missing = {
+        (record.payload.call_id, path)
+        for record in records
+        if isinstance(record.payload, PermissionRequested)
+        for path in record.payload.missing_paths
+    }
     changes = []
     for record in records:
         payload = record.payload
@@ -107,7 +113,11 @@ def _read_changes(records: Sequence[Record]) -> list[_Change]:
             if isinstance(effect, WriteEffect) and "\0" not in effect.path
         ]
         if isinstance(payload, PermissionRequested):
-            changes += _command_changes(payload, time)
+            changes += [
+                _Change(path, removes, time)
+                for path, removes in _command_changes(payload.commands)
+                if (payload.call_id, path) not in missing
+            ]
     return list(dict.fromkeys(changes))
 
 
@@ -154,13 +164,36 @@ def _read_removed_names(result: ToolFinished, blobs: Blobs) -> Iterator[str]:
                 yield name
 
 
-def _command_changes(request: PermissionRequested, time: float) -> Iterator[_Change]:
-    for command in request.commands:
+def _command_changes(commands: Iterable[CommandEffects]) -> Iterator[tuple[str, bool]]:
+    """Yield each path that the commands change, and True if they delete it."""
+    for command in commands:
         for effect in command.effects:
             if effect.verb in ("writes", "deletes"):
                 for path in effect.target.split(", "):
                     if not _NO_PATH.fullmatch(path):
-                        yield _Change(path, effect.verb == "deletes", time)
+                        yield path, effect.verb == "deletes"
+
+
+def find_missing_deletions(root: Path, commands: Iterable[CommandEffects]) -> tuple[str, ...]:
+    """Return the paths that the commands delete although nothing exists there now. Blocks: call it in a thread.
+
+    Call this before the commands run. `root`: the workspace.
+    """
+    # The workspace of a remote environment is not on this machine.
+    if not root.is_dir():
+        return ()
+    paths = dict.fromkeys(path for path, removes in _command_changes(commands) if removes)
+    places = {path: _find_place(root, path) for path in paths}
+    return tuple(path for path, place in places.items() if place is not None and not os.path.lexists(place))
+
+
+def _find_place(root: Path, path: str) -> Path | None:
+    """Return the absolute place of a recorded path, without links in its folder; None if the path is not possible."""
+    full = Path.home() / path[2:] if path.startswith("~/") else root / path
+    try:
+        return Path(os.path.realpath(full.parent)) / full.name
+    except (ValueError, OSError):  # the report must not abort the undo
+        return None
 
 
 def _find_unrestored(
@@ -173,10 +206,8 @@ def _find_unrestored(
     workspace = Path(os.path.realpath(root))
     outside, deleted = dict[str, None](), dict[str, None]()
     for change in changes:
-        path = Path.home() / change.path[2:] if change.path.startswith("~/") else root / change.path
-        try:
-            place = Path(os.path.realpath(path.parent)) / path.name
-        except (ValueError, OSError):  # not a possible path; the report must not abort the undo
+        place = _find_place(root, change.path)
+        if place is None:
             continue
         is_gone = change.removes and not os.path.lexists(place)
         if not place.is_relative_to(workspace):

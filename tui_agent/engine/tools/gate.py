@@ -7,8 +7,12 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
+
+from anyio import to_thread
 
 from tui_agent.engine.agent_state import StateKeeper
+from tui_agent.engine.checkpoints.irreversible_effects import find_missing_deletions
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.hooks import HOOK_RULE, NO_VERDICT, HookVerdict, merge_decisions
 from tui_agent.engine.mailbox import PendingAnswers
@@ -311,6 +315,9 @@ class Gate:
         `changes`: values for fields of the request, in place of the usual values.
         """
         time_limit, env = preview.time_limit_s or case.tool.spec.timeout, self._parts.env
+        commands, missing = await self._describe_effects(case, judged), tuple[str, ...]()
+        if case.tried is None and "rerun" not in changes:  # an earlier run can have deleted the files
+            missing = await to_thread.run_sync(find_missing_deletions, Path(env.root), commands)
         request = PermissionRequested(
             request_id=self._parts.ids.request(),
             call_id=case.call.call_id,
@@ -321,7 +328,7 @@ class Gate:
             digest=self._digest(case, preview.content),
             preview=preview.blocks,
             choices=decision.choices,
-            commands=await self._describe_effects(case, judged),
+            commands=commands,
             risk=decision.risk,
             reason=decision.reason,
             default_no=decision.default_no,
@@ -329,6 +336,7 @@ class Gate:
             sandbox=workspace_sandbox(env) if case.is_command else "",
             environment=env.name if case.is_command and env.name != LOCAL_ENVIRONMENT else "",
             outside_paths=tuple(path for path, real in judged.items() if not self._is_inside(real)),
+            missing_paths=missing,
         ).model_copy(update=changes)
         self._parts.recorder.append(request, agent=case.agent)
         self._states.set(AgentState.WAITING, f"{request.verb} {request.target}".strip(), agent=case.agent)

@@ -69,6 +69,7 @@ class PermissionRequested(Payload):
 
     `outside_paths`: paths in the call's effects that lead out of the workspace, directly or through a link.
     `unrestorable`: files with secrets that the call may change or delete, and that `/undo` cannot restore.
+    `missing_paths`: paths that the call's commands delete although nothing existed there before the call first ran.
     """
 
     kind: Literal["permission.requested"] = "permission.requested"
@@ -94,6 +95,7 @@ class PermissionRequested(Payload):
     rerun: Rerun = ""
     outside_paths: tuple[str, ...] = ()
     unrestorable: tuple[str, ...] = ()
+    missing_paths: tuple[str, ...] = ()
 
     def choice_for(self, reach: Reach) -> PermissionChoice | None:
         """Return the choice with this reach, or None. For `everywhere`, return the choice `always`."""
