@@ -72,7 +72,7 @@ async def read_existing(path: str, env: api.Environment) -> api.FileContent | No
     if info is None:
         return None
     if info.kind == "directory":
-        raise api.ToolError(f"{path} is a folder.")
+        raise api.ToolError(f"{path or 'The workspace'} is a folder.")
     return await env.read(path)
 
 

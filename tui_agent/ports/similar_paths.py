@@ -45,7 +45,7 @@ async def read_or_suggest(path: str, env: Environment) -> FileContent:
     except EnvironmentFault as fault:
         kind = await _path_kind(path, env)
         if kind == "directory":
-            raise ToolError(f"{path} is a folder.", hint="Use list_directory.") from fault
+            raise ToolError(f"{path or 'The workspace'} is a folder.", hint="Use list_directory.") from fault
         if kind == "nothing":
             raise ToolError(f"File not found: {path}.", hint=await _hint_on_missing(path, env)) from fault
         raise

@@ -168,3 +168,9 @@ async def test_reading_declares_exactly_its_path(bench):
 def test_a_row_names_the_lines_that_were_asked_for(bench, lines, target):
     tool = bench.tools["read_file"]
     assert tool.target(tool.spec.args(path="a", **lines)) == target
+
+
+async def test_an_empty_path_names_the_workspace(bench):
+    with pytest.raises(ToolError) as caught:
+        await bench.run("read_file", path="")
+    assert str(caught.value) == "The workspace is a folder. Use list_directory."

@@ -324,6 +324,9 @@ async def test_a_missing_file_and_a_folder_are_told(bench):
     (bench.folder / "d").mkdir()
     with pytest.raises(ToolError, match="is a folder"):
         await edit(bench, "a", "b", "d")
+    with pytest.raises(ToolError) as caught:
+        await edit(bench, "a", "b", "")
+    assert str(caught.value) == "The workspace is a folder."
 
 
 # --- edit_file: bytes that must not change ---------------------------------------------------------------------------

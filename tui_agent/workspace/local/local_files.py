@@ -129,7 +129,7 @@ class LocalFiles:
     def _open_parent(self, parts: tuple[str, ...], path: str, *, create: bool = False) -> Iterator[int]:
         """Yield a descriptor of a file's folder; convert an `OSError` in the `with` block to an `EnvironmentFault`."""
         if not parts:
-            raise EnvironmentFault(f"{printable_path(path)} is a folder.")
+            raise EnvironmentFault(f"{printable_path(path) or 'The workspace'} is a folder.")
         try:
             with self._contain.open_folder(parts[:-1], create=create) as folder_fd:
                 yield folder_fd
