@@ -38,7 +38,8 @@ from tui_agent.units import describe_line_changes, format_number, format_time
 OUTPUT_LINES = 40
 """Maximum number of lines of an output. Of a longer one, only the beginning and the end are kept."""
 LINE_CHARS = 400
-_TAG_START = re.compile(r"<(?=[A-Za-z/!?])")
+_TAG_START = re.compile(r"<(?=[A-Za-z/!?])(?!(?:https?://|mailto:)[^\s<>]*>)")
+"""Matches the start of a tag, but not of an address such as `<https://example.org>`."""
 _SPECIAL_CHARS = re.compile(r"[\\`*\[\]<|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 _LINK_TARGET = re.compile(r"\]([(:])\s*([^\s)]*)")
 """Matches the target of a link, inline or in a reference definition."""

@@ -12,7 +12,7 @@ from tests.stubs.story import MODEL, called, compacted, decision, file_changed, 
 from tui_agent.export.export_content import load_export, strip_controls
 from tui_agent.export.export_labels import header_rows
 from tui_agent.export.html.page import to_html
-from tui_agent.export.markdown import clip_lines, to_markdown
+from tui_agent.export.markdown import clip_lines, quote, to_markdown
 from tui_agent.export.redacted_log import to_jsonl
 from tui_agent.folds.base import current_branch
 from tui_agent.protocol.base import CallId, RequestId
@@ -163,6 +163,22 @@ def test_a_picture_that_was_not_sent_has_a_note(images: bool, tmp_path: Path) ->
     for text in (to_markdown(story), to_html(story)):
         assert "shot.png" in text
         assert ("not sent to fast-1" in text) is not images
+
+
+def test_addresses_in_angle_brackets_stay_links() -> None:
+    kept = "<https://peps.python.org/pep-0440/?a=b>, <http://a.b> or <mailto:ada@example.org>"
+    assert quote(kept) == f"> {kept}"
+    for text in (
+        "<https://a onclick=x>",
+        "<https:a>",
+        "<javascript:x()>",
+        "<https://a<b>",
+        "<https://a",
+        "<b>",
+        "<!--",
+        "</p>",
+    ):
+        assert "&lt;" in quote(text), text
 
 
 def test_a_long_output_keeps_its_ends() -> None:
