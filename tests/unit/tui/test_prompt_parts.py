@@ -101,7 +101,10 @@ def test_symbols_stand_behind_the_first_files_with_their_place() -> None:
 def test_a_symbol_stands_before_files_that_only_have_its_letters() -> None:
     paths = ["app/context_meter.py", "app/context/memory.py", "app/context/mentions.py"]
     found = file_candidates("ContextMe", paths, [Symbol("ContextMeter", "app/context_meter.py", 152)])
-    assert [one.label for one in found[:2]] == ["app/context_meter.py", "ContextMeter"]
+    assert [one.label for one in found[:2]] == ["ContextMeter", "app/context_meter.py"]
+    name = "canonicalize_name"
+    found = file_candidates("canon", ["src/packaging/_tokenizer.py"], [Symbol(name, "src/utils.py", 45)])
+    assert [one.label for one in found] == [name, "src/packaging/_tokenizer.py"]
 
 
 def test_letters_in_their_order_find_a_path_where_nothing_holds_the_query() -> None:

@@ -212,8 +212,8 @@ def _find_candidates(query: str, index: PathIndex, symbols: Sequence[Symbol]) ->
             scored.append((in_path[0] + 60, len(path), path, in_path[1]))
     scored.sort()
     files = [_path_candidate(path, hits) for _, _, path, hits in scored[:MAX_FOUND]]
-    # Symbols come after the best file names, but before names in which the letters are scattered.
-    best = max(1, sum(score < _SCATTERED_SCORE for score, *_ in scored[:MAX_FILES_BEFORE_SYMBOLS]))
+    # Symbols come after the best file names, but before files in which the letters are scattered.
+    best = sum(score < _SCATTERED_SCORE for score, *_ in scored[:MAX_FILES_BEFORE_SYMBOLS])
     defined = [_symbol_candidate(query, symbol) for symbol in symbols]
     return [*files[:best], *defined, *files[best:]][:MAX_FOUND]
 
