@@ -65,7 +65,7 @@ class RunTests(api.BaseTool):
         return args.command.strip() or args.path or "all tests"
 
     async def settle_arguments(self, args: RunTestsArgs, env: api.Environment) -> ResolvedTests:
-        """Add the exact command to the arguments, and detect the command if the call names none."""
+        """Add the exact command to the arguments, and detect the command if the call names no command."""
         command = await _resolve_command(args, env)
         return ResolvedTests(
             **args.model_dump(), argv=command.argv, framework=command.framework, folder=command.cwd

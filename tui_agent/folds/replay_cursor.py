@@ -111,7 +111,7 @@ class ReplayCursor:
     def views_at(self, seq: int) -> Views:
         """Return the views after the event `seq`. The returned object is valid only until the next call.
 
-        If two calls return the same object, call its `pop_changed` to get the changes between the two calls.
+        If two calls return the same object, call the object's `pop_changed` to get the changes between the two calls.
         """
         count = self.index_of(seq) + 1
         while self.keyframed_count < count:

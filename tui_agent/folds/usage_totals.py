@@ -49,7 +49,7 @@ class UsageTotals:
     def with_usage(
         self, usage: Usage, cost_usd: float | None, precision: CostPrecision = "exact"
     ) -> "UsageTotals":
-        """Return the totals with one more model call. `cost_usd`: None if its price is unknown."""
+        """Return the totals with one more model call. `cost_usd`: None if the call's price is unknown."""
         return UsageTotals(
             self.input_tokens + usage.input_tokens,
             self.output_tokens + usage.output_tokens,

@@ -126,7 +126,9 @@ class AgentSession:
         raise self._end_error()
 
     async def execute(self, command: str) -> str:
-        """Run a command without showing it to the agent. Return its output. If it fails, add the exit status."""
+        """Run a command without showing it to the agent. Return the command's output, followed by the exit status if
+        the command failed.
+        """
         if not self._state.view().workspace:
             await self._read_start()
         view = self._state.view()

@@ -96,7 +96,7 @@ class CaseEnvironment(FrozenModel):
 class Case(FrozenModel):
     """One task: the agent gets `prompt` in a new copy of the fixture; then the tests and the verifier run.
 
-    - `fixture`: folder, relative to the case's file, to which `files` are added.
+    - `fixture`: folder that is copied for each run, relative to the case's file. `files` are added to the copy.
     - `test_files`: files that are added only after the agent has ended.
     - `oracle`: scripted answers that solve the case in place of a model.
     - `oracle_plugin`: a plugin's function that solves the case.

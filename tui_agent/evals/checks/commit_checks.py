@@ -99,7 +99,7 @@ class CommitChecks:
         return any(commit.results is not None and commit.results.passed for commit in self._commits)
 
     async def wait(self) -> CheckedCommit | None:
-        """Wait until all queued checkpoints are checked; return the winner, or None if there is none."""
+        """Wait until all queued checkpoints are checked; return the winner, or None if no checkpoint passed."""
         while any(commit.results is None for commit in self._commits):
             await self._changed.wait()
         return self.winner

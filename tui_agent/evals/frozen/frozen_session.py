@@ -55,7 +55,7 @@ class RecordedCall(FrozenModel):
 
     - `seq`: number of the call's last event in the session.
     - `files`: maps each changed file to its SHA-256, or to None if the file was deleted.
-    - `content`: the result for the model, or None if it can differ each time.
+    - `content`: the result for the model, or None if the result can differ in each run.
     """
 
     seq: int

@@ -20,7 +20,7 @@ from tui_agent.protocol.envelope import Envelope
 class CaseOracle:
     """The oracle of a case, for one run of the case in the folder `folder`.
 
-    Raise `ConfigError` if the case has no oracle, or if the oracle cannot be read.
+    The constructor raises `ConfigError` if the case has no oracle, or if the oracle cannot be read.
     """
 
     def __init__(self, case: Case, folder: Path) -> None:

@@ -176,7 +176,9 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], texts: Texts) 
 
 
 def picture_html(kind: str, digest: str, name: str, texts: Texts) -> SafeHtml:
-    """Return an embedded picture as HTML, or its name if it is missing, too large or of an unsupported type."""
+    """Return an embedded picture as HTML, or its name if the picture is missing, too large or of an unsupported
+    type.
+    """
     data = texts.image(digest)
     # The type is checked again, because a browser could run a script in a file of another type, such as SVG.
     if data is None or len(data) > PICTURE_BYTES or not kind or image_type(data) != kind:

@@ -124,7 +124,7 @@ def trace_contents(
     text: Callable[[str], bytes | None],
     clean: Callable[[str], str] = str,
 ) -> tuple[list[TracedLine] | None, str]:
-    """Return (lines of a file with their authors, note). The arguments are those of `diff_contents`.
+    """Return (lines of a file with their authors, note). The arguments have the same meaning as in `diff_contents`.
 
     The lines are None if the contents cannot be compared; the note tells why.
     """

@@ -19,7 +19,7 @@ class FileNotes:
     """Collects what the model must be told about files, from one turn to the next.
 
     - `move`: the newest undo, redo or revert.
-    - `unrestored`: maps each file that was not restored to True if a redo, or False if an undo, failed to restore it.
+    - `unrestored`: files that the newest move did not restore, each with True (the move was a redo) or False.
     - `kept_paths`: files that keep changes by undone turns.
     """
 

@@ -70,7 +70,7 @@ class InferredWindow:
     def stated_window(self, window: int) -> int:
         """Return the smaller of two window sizes: the provider's, and `window` from the settings.
 
-        0 for either means unknown. Return 0 if both are unknown.
+        A size of 0 means unknown. Return 0 if both sizes are unknown.
         """
         return min((size for size in (window, self.window) if size), default=0)
 

@@ -155,7 +155,7 @@ class ChangedFile:
 def describe_other_authors(authors: Sequence[str]) -> str:
     """Return who else changed a file, e.g. `also changed by you or another session`.
 
-    `authors`: those of `ChangedFile.other_authors`.
+    `authors`: see `ChangedFile.other_authors`.
     """
     sessions = [session for session in authors if session]
     names = (

@@ -22,7 +22,7 @@ class LaterChanges:
     """The edits and the stopped test runs since the newest finished test run.
 
     - `command`: command of the newest finished test run; empty if no run has finished.
-    - `edits`: number of calls that changed files. Each change by the user counts too.
+    - `edits`: number of calls that changed files, plus the number of changes by the user.
     - `run_was_stopped`: True if a later test run was stopped.
     """
 

@@ -1,4 +1,4 @@
-"""The state of a session, for the engine's checks, agents and tools, and as JSON for readers.
+"""The state of a session, for the engine's checks, agents and tools, and as JSON for other programs.
 
 Invariant: all data is plain, picklable and derived from events.
 """

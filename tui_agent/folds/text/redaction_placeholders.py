@@ -47,7 +47,8 @@ def list_placeholder_lines(
 ) -> tuple[tuple[str, tuple[bytes, ...]], ...]:
     """Return each line that has a placeholder in a redacted file, with the values that its placeholders hide.
 
-    `hidden`: values by line. A line without values contains the placeholder literally.
+    `hidden`: maps the index of a line to the hidden values. A line without hidden values contains the placeholder as
+    its own text.
     """
     decoded = decode_text(content)
     if decoded is None or PLACEHOLDER_START not in decoded.display_text:

@@ -27,8 +27,8 @@ def describe_restored(restored: CheckpointRestored) -> str:
 def list_restored(restored: CheckpointRestored) -> str:
     """Return the number of restored files and the number of removed files, each with the names of some files.
 
-    Example: `2 files restored: a.py, b.py; 1 file removed: c.py`. Without names, return the sentence of
-    `describe_restored`.
+    Example: `2 files restored: a.py, b.py; 1 file removed: c.py`. If `restored` has no names of files, return the
+    sentence of `describe_restored`.
     """
     if not restored.paths:
         return describe_restored(restored)

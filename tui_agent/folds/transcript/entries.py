@@ -108,7 +108,7 @@ class ReasoningEntry(EntryBase):
 
 @dataclass(frozen=True, slots=True)
 class Subtask:
-    """The delegate that works for a call, and the amount of its work so far.
+    """The delegate that works for a call, and the amount of the delegate's work so far.
 
     `waited_ms`: milliseconds from the start of the call to the start of the delegate.
     """

@@ -167,7 +167,7 @@ _ALL_HANDLERS = Handlers.join(MESSAGE_HANDLERS, TOOL_HANDLERS, NOTICE_HANDLERS, 
 
 
 class Transcript:
-    """Builds the entries that the chat shows from events.
+    """Builds from events the entries that the chat shows.
 
     The newest `keep` entries are never compressed. Reading older entries is slower.
     """

@@ -40,7 +40,7 @@ def list_or_open_session(context: AppContext, argument: str) -> None:
 def begin(context: AppContext, argument: str, *, lists: bool) -> None:
     """Open the session whose id begins with `argument`.
 
-    `lists`: True to list matching sessions if there is no such id.
+    `lists`: True to list matching sessions if no id begins with `argument`.
     """
     if context.sessions.under_way:
         context.app.do("sessions" if lists else "pause", argument if lists else f"resume {argument}")

@@ -242,7 +242,7 @@ class SessionController:
             shown.opened_by = name
 
     def works_over_sheet(self, name: str) -> bool:
-        """Return True if the key of the action `name` also works over the open sheet or page."""
+        """Return True if the key of the action `name` works while the top sheet or page is open."""
         if name not in OVERLAYS or self.sessions.under_way:
             return False
         top, under = self.app.screen, self.app.screen_stack[1:-1]
@@ -299,7 +299,8 @@ class ApiKeys:
         return app.outside or CommandLine(_with_key(app.options, variable, key), app.environ)
 
     async def use(self, variable: str, key: str, model: str, base_url: str) -> bool:
-        """Use an API key until the app quits, and reopen the session with `model`. Return False if this failed.
+        """Use an API key until the app quits, and reopen the session with `model`. Return False if the session could
+        not be opened.
 
         `variable`: the environment variable of the key.
         """

@@ -57,7 +57,7 @@ class SessionSwitcher:
         """Options and folder of a session that another process has locked. The user can watch it from the start page."""
 
     async def open(self, options: SessionOptions, *, with_draft: bool = False) -> bool:
-        """Close the open session and open another one; return False if this failed.
+        """Close the open session and open another one; return False if the other session could not be opened.
 
         `with_draft`: True to take the unsent message along.
         """
@@ -253,7 +253,7 @@ class SessionSwitcher:
             )
 
     async def reopen(self, model: str = "", base_url: str = "") -> bool:
-        """Open the current session again in a new engine process; return False if this failed.
+        """Open the current session again in a new engine process; return False if the session could not be opened.
 
         `model`: the model to switch to, if any. `base_url`: the URL to use; `""` for the model's own URL.
         """

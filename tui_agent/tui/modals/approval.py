@@ -37,7 +37,9 @@ class Approval(ApprovalRows):
             self.redraw()
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scopes of the keys that work now: first that of the open text field or this sheet, then `sheet`."""
+        """Return the scopes of the keys that work now: first the scope of the open text field or of this sheet, then
+        `sheet`.
+        """
         if self.typing:
             return "rule" if self.chosen == "a" else "reason", "sheet"
         return self.scope, "sheet"
@@ -130,7 +132,7 @@ class Approval(ApprovalRows):
         self.redraw()
 
     def press(self, answer: Answer) -> None:
-        """Select the answer whose letter was pressed. If this answer is already selected, give it.
+        """Select the answer whose letter was pressed. If the answer is already selected, give the answer.
 
         The answer `y` (allow only this call) needs only one press, unless the user seems to be typing.
         """

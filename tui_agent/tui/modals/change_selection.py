@@ -23,7 +23,7 @@ class Stop(NamedTuple):
 
 
 class ChangeSelection:
-    """The selectable changes (stops) in a sheet of diffs, and the selected one.
+    """The selectable changes (stops) in a sheet of diffs, and the selected stop.
 
     `path`: the selected file; empty if there is no file. `hunk`: index of the selected hunk; -1 for a file without
     hunks.

@@ -283,7 +283,9 @@ class ForkForm(Form[ForkRequest | None]):
         return self.line_name == "value" and self.draft.change == "model"
 
     def begin(self) -> None:
-        """Close the form with the request for the fork; if a value is missing, select its line and show advice instead."""
+        """Close the form with the request for the fork; if a value is missing, select the line for the value and show
+        advice instead.
+        """
         if self._is_on_model or (self.draft.change == "model" and not self.draft.value):
             self.go_to("value")
             self._choose_model()

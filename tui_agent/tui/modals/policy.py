@@ -188,7 +188,7 @@ class PolicySheet(ChoiceSheet[None]):
         super().redraw(keep=keep)
 
     def use_next(self) -> None:
-        """Switch to the next policy; to switch to `bypass`, the user must select its row."""
+        """Switch to the next policy, but never to `bypass`: for that, the user must select the row `bypass`."""
         self.context.act("next_policy")
 
     def revoke(self) -> None:

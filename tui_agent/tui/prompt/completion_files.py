@@ -155,7 +155,7 @@ class RefusedPaths:
         self.paths = (self.paths - frozenset(asked)) | frozenset(refused)
 
     def ask_again(self) -> None:
-        """Ask about all paths again when they are next shown; until then the known answers count."""
+        """Ask about all paths again when they are next shown; until then, use the known answers."""
         self._asked = frozenset()
 
 

@@ -92,7 +92,7 @@ class Terminal:
     """Sends control sequences to the terminal.
 
     - `write`: method of the screen's driver
-    - `environ`: the variables that identify the terminal, e.g. TERM
+    - `environ`: environment variables; some of them, e.g. TERM, identify the terminal
     """
 
     def __init__(self, write: Write, environ: Mapping[str, str]) -> None:

@@ -150,7 +150,7 @@ def theme_folders(environ: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 def find_theme(name: str, environ: Mapping[str, str], plugin_themes: PluginThemes) -> ThemeFile:
-    """Return the theme of this name or, if it is not usable, the default theme."""
+    """Return the theme of this name or, if the theme is not usable, the default theme."""
     try:
         return named_theme(name, environ, plugin_themes)
     except ConfigError:

@@ -265,7 +265,7 @@ class _Table:
         self._cells.append(header_style(cells, self._look) if not self._cells else cells)
 
     def provisional_rows(self) -> list[Row]:
-        """Return the rows of all lines so far. Their column widths can be out of date."""
+        """Return the rows of all lines so far. The rows' column widths can be out of date."""
         # The widths are computed again only when the number of lines has doubled.
         if len(self._cells) >= 2 * self._measured:
             return self.final_rows()

@@ -50,7 +50,7 @@ class Lexer(Protocol):
 
 @lru_cache(maxsize=64)
 def lexer_for(language: str, path: str = "") -> Lexer | None:
-    """Return the lexer for a language or a file name; None if Pygments has none."""
+    """Return the lexer for a language or a file name; None if Pygments has no such lexer."""
     from pygments.lexers import (  # type: ignore[import-untyped]  # noqa: PLC0415 - slow, after first paint
         get_lexer_by_name,
         get_lexer_for_filename,

@@ -85,7 +85,7 @@ class CoveredPrompt:
         return " ".join(text.split()) if is_plain else ""
 
     def clear(self) -> None:
-        """Clear the prompt, because its message was sent in another way. The user can undo this."""
+        """Clear the prompt, because the message was sent in another way. The user can get the text back with undo."""
         self._editor.put_text("")
 
     def paste(self, text: str) -> None:

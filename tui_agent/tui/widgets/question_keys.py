@@ -250,8 +250,8 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
 
         - while the user writes a message: the keys to send the message and to return to the answers
         - while a row is selected: the sheet's keys
-        - otherwise: the sheet's keys, but without a key to give an answer. In its place, there is a key to send the
-          message or, if there is no message, to select an answer.
+        - if no row is selected: the sheet's keys, but in place of the key to give an answer, a key to send the message
+          or, if there is no message, to select an answer
         """
         hints, prompt, hint = list(self.key_hints()), self.covered_prompt, self.key_map.hint
         if prompt is None or self.has_selection:

@@ -173,7 +173,7 @@ class SheetFrame(ScrollsLines, QuestionKeys[ResultT]):
         return self._in_sight < len(self.scrolled.strips)
 
     def set_queued_message(self, text: str) -> None:
-        """Show the message that was queued while this sheet is open; an empty text if there is none."""
+        """Show the message that was queued while this sheet is open. `text`: empty if no message was queued."""
         if text != self.queued_message:
             self.queued_message = text
             self.redraw()

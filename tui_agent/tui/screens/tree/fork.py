@@ -102,7 +102,7 @@ async def _fork_end(context: AppContext, point: ForkPoint, folder: Path, say: Sa
 
 
 def what_if(context: AppContext, point: ForkPoint, say: Say) -> None:
-    """Ask for a change and a folder, create and open the fork, and let the agent continue in it."""
+    """Ask for a change and a folder, create and open the fork, and let the agent continue in the fork."""
     context.worker(_fork(context, point, say, is_what_if=True), "what if")
 
 
