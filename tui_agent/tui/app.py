@@ -197,7 +197,8 @@ class AgentApp(SessionApp, inherit_bindings=False):
     @on(Intent)
     def _intent(self, event: Intent) -> None:
         event.stop()
-        self.do(event.name, event.argument)
+        if event.screen in (None, self.screen):
+            self.do(event.name, event.argument)
 
     def on_start_focused(self, event: Message) -> None:
         """Update the footer because the start page gained or lost the focus."""

@@ -314,6 +314,21 @@ async def test_earlier_sessions_are_offered_only_where_there_are_any(tmp_path: P
         assert driven.app.start is not None and driven.app.start.usable[-1].intent == "sessions"
 
 
+async def test_a_number_and_enter_read_together_open_the_screen_once(tmp_path: Path) -> None:
+    (tmp_path / "sessions/ses_1").mkdir(parents=True)
+    options = SessionOptions(cwd=NOWHERE, data_dir=tmp_path)
+    async with open_app(empty_session(""), outside=outside, options=options) as driven:
+        await shown(driven, "continue an earlier session")
+        page = driven.app.start
+        assert page is not None
+        number = page.numbers["sessions"]
+        page.pick(number - 1)
+        page.use()
+        await driven.until(lambda: len(driven.app.screen_stack) > 1)
+        await driven.press("escape")
+        assert len(driven.app.screen_stack) == 1
+
+
 async def test_beside_the_panes_no_text_of_the_page_is_cut(tmp_path: Path) -> None:
     (tmp_path / "sessions/ses_1").mkdir(parents=True)
     options = SessionOptions(cwd=NOWHERE, data_dir=tmp_path)

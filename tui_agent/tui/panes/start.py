@@ -296,7 +296,8 @@ class Start(KeyActions, LinePane, can_focus=True):
         """Run the action of the selected row; return False if there is no row."""
         if self.usable:
             name, _, argument = self.usable[self.chosen].intent.partition(" ")
-            self.post_message(Intent(name, argument))
+            # Of two keys that are read together, such as `2` and Enter, the first can open a screen over the page.
+            self.post_message(Intent(name, argument, self.screen))
         return bool(self.usable)
 
     def leave(self) -> None:

@@ -11,6 +11,7 @@ from rich.style import Style
 from textual import events
 from textual.geometry import Region, Size
 from textual.message import Message
+from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
@@ -22,12 +23,16 @@ from tui_agent.tui.widgets.rows import Pen, blank_strip, intent_of, list_pen, wr
 
 
 class Intent(Message):
-    """A request of the user, posted as a message: the name of an action of the app, and its argument."""
+    """A request of the user, posted as a message: the name of an action of the app, and its argument.
 
-    def __init__(self, name: str, argument: str = "") -> None:
+    `screen`: the screen that must be on top when the action runs; None for any screen.
+    """
+
+    def __init__(self, name: str, argument: str = "", screen: Screen[object] | None = None) -> None:
         super().__init__()
         self.name = name
         self.argument = argument
+        self.screen = screen
 
 
 class HasLooks:
