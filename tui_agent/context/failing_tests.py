@@ -34,7 +34,7 @@ class _Options(NamedTuple):
     """The options of a test program, separated by spaces.
 
     - `by_name`: options that select the tests whose names contain the option's value
-    - `narrowing`: options that leave out tests in another way
+    - `narrowing`: options that leave out tests by anything but their names, such as pytest's `-m` by their markers
     - `with_value`: other options that take the next word of the command as their value
     """
 

@@ -449,7 +449,7 @@ def _message_label(message: Message) -> str:
 
 
 def _transient_messages(texts: Sequence[str]) -> list[Message]:
-    """Return one message with `texts` to send after the history, in this request only. Empty without texts."""
+    """Return the message that sends `texts` after the history, in this request only. Without texts, return none."""
     if not texts:
         return []
     return [UserMessage(content=tuple(TextContent(text=text) for text in texts), origin="transient")]

@@ -1,7 +1,7 @@
 """Messages from and to an MCP server: the pipes of a server's program, and the check of each list from a server.
 
-Invariant: no output of a server raises an error here or makes memory grow without limit, and an answer with only valid
-items passes unchanged.
+Invariant: no output of a server raises an error in this module or makes memory grow without limit, and an answer with
+only valid items passes unchanged.
 """
 
 # The SDK refuses a whole list if one item is invalid.

@@ -46,7 +46,7 @@ class Endpoint:
 
     @property
     def is_local(self) -> bool:
-        """True if the address is on this machine. No proxy is used then."""
+        """True if the address is on this machine, so that requests use no proxy."""
         if self.host == "localhost" or self.host.endswith(".localhost"):
             return True
         try:

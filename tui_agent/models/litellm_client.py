@@ -1,4 +1,4 @@
-"""Client for all other providers through litellm, which is imported on first use.
+"""Client that reaches providers without their own client through litellm, which is imported on first use.
 
 Invariant: an answer is complete only if the provider reported its end.
 """

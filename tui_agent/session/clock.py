@@ -29,7 +29,7 @@ class SystemClock:
 
 
 class RandomIds:
-    """Random identifiers."""
+    """A source of random identifiers; implements `ports.clock.Ids`."""
 
     def session(self) -> SessionId:
         """Return `ses_` + 9 characters of time (milliseconds, base 32) + 7 random characters."""

@@ -188,8 +188,8 @@ async def checkout_for_fork(
 
     `workspace`: the workspace of the checkpoint.
 
-    Return the paths of the folders that were left out. They end with `/`. Programs in such a folder would use the files
-    of the old folder, and the folder can be installed or built again.
+    Return the paths of the folders that were left out, each with `/` at its end. In the fork, programs in such a folder
+    would still use the files of the old folder. The user can install or build the folder again.
     """
     paths = [file.path for file in await shadow.list_files(commit)]
     left_out = await to_thread.run_sync(_find_generated, paths, workspace)

@@ -93,7 +93,8 @@ class _Layers:
 def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None) -> Config:
     """Return the effective configuration for this start of the program.
 
-    `here`: the folder in which the program was started; its `.env` file is used too.
+    `here`: the folder in which the program was started. Its `.env` file is used in addition to the one in
+    `options.cwd`.
 
     Raise `ConfigError` with file, line and key of the error.
     """

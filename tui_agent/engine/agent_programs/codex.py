@@ -1,4 +1,4 @@
-"""OpenAI's Codex CLI: `codex exec --json`."""
+"""The agent program Codex of OpenAI, run as `codex exec --json`."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""opencode: `opencode run --format json`.
+"""The agent program opencode, run as `opencode run --format json`.
 
 Lines of the types `text`, `reasoning` and `tool_use` (a finished call) are the parts of an answer. The last line of an
 answer has its token counts. A line of the type `error` ends the task.

@@ -163,8 +163,8 @@ async def note_changes_by_others(
 ) -> WorkspaceChanges:
     """Return `changes` with the names of other sessions that recorded the same change of a file.
 
-    If the author is not the user, also mark the files that edit tools of other sessions changed as contested. If the
-    other sessions cannot be read, record an error, and mark all files as contested.
+    If the author is not the user, mark as contested the files that edit tools of other sessions changed. If the other
+    sessions cannot be read, record an error, and mark all files as contested.
 
     - `read_others`: function that returns the changes by other sessions (None: there are none).
     - `since`: time of the previous comparison, in seconds since the epoch.
@@ -253,8 +253,9 @@ def _subtract_counts(
 ) -> tuple[int, int]:
     """Return the numbers of lines of a secret file that were added and removed after the change `recorded`.
 
-    The log does not hold the content of such a file. So the counts of `recorded` are subtracted from those since the
-    checkpoint (`counts`). If `recorded` did not start at the checkpoint's version, the numbers are unknown, and 0.
+    The log does not hold the content of a secret file. The counts of `recorded` are therefore subtracted from `counts`,
+    the counts since the checkpoint. If `recorded` did not start at the checkpoint's version, the numbers are unknown:
+    return (0, 0).
 
     `checkpoint_sha256`: hex SHA-256 of the checkpoint's version of the file; None if there is none.
     """

@@ -64,7 +64,7 @@ class CheckpointMaintenance:
         self._scope: anyio.CancelScope | None = None
 
     def start_when_idle(self) -> None:
-        """Start maintenance after `IDLE_DELAY_S`."""
+        """Let `run` start maintenance in `IDLE_DELAY_S` seconds, unless `stop` is called earlier."""
         self._is_idle = True
         self._idle_changed.set()
 

@@ -170,8 +170,9 @@ def _replay_changes(
 ) -> list[FileChanged]:
     """Return events that record the changes of a file again, if both the session and others changed it.
 
-    Successive changes by the same author become one. So the lines of others do not count as the session's. Return an
-    empty list if only one of them changed the file, or if the changes did not begin with the file's version in `start`.
+    Successive changes by the same author become one event, so that lines of others do not count as the session's.
+    Return an empty list if only the session or only others changed the file, or if the changes did not begin with the
+    file's version in `start`.
     """
     recorded = old_branch.changes.get(path, [])
     versions = [start.disk_sha256_after, *(change.disk_sha256_after for change in recorded)]
@@ -189,7 +190,7 @@ def _replay_changes(
 
 
 def _join_changes(blobs: Blobs, run: Sequence[FileChanged]) -> FileChanged:
-    """Return one event for successive changes of a file by the same author, as a change that remained."""
+    """Join successive changes of a file by one author into one event, which records that the changes were kept."""
     first, last = run[0], run[-1]
     added, removed = first.added, first.removed
     if len(run) > 1:

@@ -60,7 +60,7 @@ def load_panes(plugin: str, folder: Path) -> dict[str, FunctionPane]:
 def draw_pane(pane: FunctionPane, fold: Fold, folder: Path) -> bytes:
     """Return the pane's blocks as JSON.
 
-    Raise `PluginError` if the pane's function raises an error, or returns too much or other things than blocks.
+    Raise `PluginError` if the pane's function raises an error, or returns too many bytes, or anything but blocks.
     """
     with plugin_errors_named(folder):
         drawn = pane(fold.view())

@@ -219,8 +219,8 @@ class Program(Model):
     `numeric_option`: a number such as `-5` is an allowed option (`head -5`).
     `subcommands`: the first one or two operands are a subcommand with an entry of its own. That entry is a file in the
     folder with the program's name, or a table nested in the program's table. The program's own entry describes the
-    options before the subcommand. If it also has `operands`, it describes the calls without a known subcommand, too
-    (`vitest src/a.test.ts`).
+    options before the subcommand. If the program's own entry has `operands`, it also describes the calls without a
+    known subcommand (`vitest src/a.test.ts`).
     `skips`: kinds of files below a folder that the program reads only with a special option: `hidden`, `ignored` (by
     `.gitignore`), `untracked`.
     `reads_below`: the program reads everything below its operands. The tables of users and plugins must set this key if
@@ -243,7 +243,7 @@ class Program(Model):
     `added_suffixes`: suffixes that the program adds to the name of a missing file (`zcat a` reads `a.gz`). Such a
     program might expand patterns itself.
     `steered_by`: names of project files that decide what the program runs, reads or writes (`rust-toolchain.toml`).
-    With such a file, only a sandbox confines the program.
+    If such a file exists, only a sandbox limits what the program does.
     `builtin`: the program is a shell builtin, so no file in `PATH` can replace it.
     `examples`: command lines with the verdict of the profile `ask` without a sandbox: tables with `line`, `decision`
     (`allow`, `ask`, `deny`) and `because`, a part of the reason.

@@ -1,6 +1,6 @@
 """The command lines of container programs, and explanations of their errors.
 
-Invariant: nothing here starts a program.
+Invariant: this module starts no program.
 """
 
 import os
@@ -56,8 +56,10 @@ class ContainerSettings:
         return f"a {self.program} container (image {self.image}, {network})"
 
     def command_line(self, environ: Mapping[str, str]) -> "DockerCommandLine":
-        """Return the builder of command lines for the container program. The program must be in the `PATH` of
-        `environ`."""
+        """Return the builder of command lines for the container program.
+
+        The program must be in the `PATH` of `environ`.
+        """
         kind = ApptainerCommandLine if self.environment == "apptainer" else DockerCommandLine
         return kind(self, environ)
 

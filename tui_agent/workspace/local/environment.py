@@ -1,6 +1,6 @@
 """The local environment: files and programs on the user's own machine.
 
-Invariant: nothing here blocks the event loop, and no file method reaches a file outside the workspace (see
+Invariant: no `async` method blocks the event loop, and no file method reaches a file outside the workspace (see
 `containment`).
 """
 
@@ -317,8 +317,10 @@ class LocalEnvironment(WorkspaceFiles):
         return can_run_programs(self.root, folders)
 
     async def aclose(self) -> int:
-        """End all running programs, and processes that earlier programs left behind. Return the number of killed
-        processes."""
+        """End all running programs, and processes that earlier programs left behind.
+
+        Return the number of killed processes.
+        """
         self._closed = True
         killed = await to_thread.run_sync(self._reaper.close)
         if sys.platform == "linux":

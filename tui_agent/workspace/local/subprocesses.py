@@ -1,6 +1,6 @@
 """Running programs to their end, without leaving a process behind.
 
-Invariant: at the end of a run, for whatever reason, all processes of the program are ended too.
+Invariant: when a run has ended, for whatever reason, all processes of the program have ended too.
 """
 
 import errno

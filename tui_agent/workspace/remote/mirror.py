@@ -45,12 +45,14 @@ class Mirror:
         await self.push()
 
     async def create_place(self) -> None:
-        """Create the folder `place` on the machine. If the path `root` does not exist, create it as a link to the
-        folder."""
+        """Create the folder `place` on the machine.
+
+        If the path `root` does not exist, create it as a link to the folder.
+        """
         await self._run(_CREATE, self._place, self._root, cwd="/")
 
     async def push(self) -> None:
-        """Copy the files that changed here to the machine."""
+        """Copy the workspace files that changed on this machine to the remote machine."""
         here = await to_thread.run_sync(_list_folder, self._root)
         changed = [path for path in here if here[path] != self._local.get(path)]
         gone = [path for path in self._local if path not in here]
@@ -65,7 +67,7 @@ class Mirror:
             self._local, self._remote = here, await self._list_remote()
 
     async def pull(self) -> None:
-        """Copy the files that changed on the machine to the workspace here."""
+        """Copy the files that changed on the remote machine to the workspace on this machine."""
         there = await self._list_remote()
         changed = [path for path in there if there[path] != self._remote.get(path)]
         gone = [path for path in self._remote if path not in there]

@@ -1,6 +1,6 @@
 """Paths outside the workspace that the user allowed one command to write.
 
-Invariant: no other paths become writable.
+Invariant: only the paths that the user allowed become writable.
 
 A missing file is created first, and removed again if the command leaves it empty.
 """

@@ -2,7 +2,7 @@
 
 Invariant: this module is pure.
 
-Every call that is not denied here is allowed.
+Every system call that this program does not deny is allowed.
 """
 
 import struct
