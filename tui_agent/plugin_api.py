@@ -213,7 +213,8 @@ class PluginApi(Protocol):
     def environment(self, name: str, make: Callable[[Path], Environment], *, description: str = "") -> None:
         """Register an environment for commands and files.
 
-        `make`: creates the environment for a workspace folder. Starting is left to the environment's method `start`.
+        `make`: creates the environment for a workspace folder, but does not start it (see the environment's method
+        `start`).
         """
         ...
 

@@ -198,7 +198,7 @@ def _coverage(command: str) -> _Coverage | None:
 
 
 def _selected_path(folder: str, selected: str, program: str) -> str:
-    """Return the path that an argument selects tests from. For a single Go package, this is `FOLDER/*.go`."""
+    """Return the path from which the argument `selected` selects tests: for a single Go package, `FOLDER/*.go`."""
     if program in ("pytest", "unittest"):
         return _python_path(folder, selected, program)
     if program == "go":

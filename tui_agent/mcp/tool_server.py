@@ -104,7 +104,7 @@ def _require_token(app: "ASGIApp", token: str) -> "ASGIApp":
 
 
 def _with_message(tool: Callable[..., Awaitable[str]]) -> Callable[..., Awaitable[str]]:
-    """Wrap `tool` so that this program's errors become errors of the SDK."""
+    """Wrap `tool` so that an error of tui-agent is raised as an error of the SDK."""
 
     @wraps(tool)
     async def run(*args: object, **kwargs: object) -> str:

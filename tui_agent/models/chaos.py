@@ -1,4 +1,4 @@
-"""Model client that injects seeded faults around another client.
+"""Model client that wraps another client and adds faults to its answers, chosen by a seed.
 
 Invariant: the same seed gives the same faults, and never more than two in a row, so that retries succeed.
 """

@@ -35,7 +35,7 @@ IMAGE_LEFT_OUT = "[image left out: this model does not accept images]"
 
 
 class MessageCache:
-    """Cache of converted answers with calls or reasoning. Their conversion is slow.
+    """Cache of converted answers with calls or reasoning, because the conversion of these answers is slow.
 
     An answer that is no longer sent is dropped after at most 2 × `CACHE_AGE` requests.
     """
@@ -46,7 +46,7 @@ class MessageCache:
         self._requests = 0
 
     def begin(self) -> None:
-        """Count a new request, and drop old entries."""
+        """Record that a new request begins, and drop the entries that the last requests did not use."""
         self._requests += 1
         if self._requests % CACHE_AGE == 0:
             self._sent, self._older = {}, self._sent

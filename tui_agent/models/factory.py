@@ -154,7 +154,7 @@ class ModelFactory:
     def no_model(self, fault: str = "") -> ModelInfo:
         """Return the `ModelInfo` of a session without a model.
 
-        `fault`: the reason; empty if no model was requested.
+        `fault`: why the requested model cannot be used; empty if no model was requested.
         """
         return ModelInfo(profile=NO_MODEL, provider=NO_MODEL, model="", fault=fault)
 

@@ -70,7 +70,7 @@ _QUOTA_HINT = "Check the account's credit with the provider."
 
 @cache
 def _overflow_pattern() -> re.Pattern[str]:
-    """Return the pattern of provider messages for a request that does not fit the context window."""
+    """Return a pattern that matches a provider's message about a request that does not fit the context window."""
     return re.compile(
         "|".join(
             (

@@ -58,7 +58,7 @@ class LoadedPlugins(Offers):
 
 @dataclass(frozen=True, slots=True)
 class _Registration:
-    """A plugin's registered objects, and the version that its module states."""
+    """A plugin's registered objects, and the plugin's own version (empty if unknown)."""
 
     api: OwnedApi
     version: str

@@ -54,7 +54,7 @@ ToolNext: TypeAlias = Callable[[ToolCallPart], Awaitable[ToolResult]]
 
 
 class Middleware(Protocol):
-    """A component around model and tool calls."""
+    """A component that wraps model calls and tool calls."""
 
     @property
     def name(self) -> str: ...

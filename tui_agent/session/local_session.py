@@ -160,7 +160,7 @@ class LocalSession:
     def save_fold(self) -> None:
         """Cache the state of a long session, so that the next start is faster.
 
-        Do not call while the log is being written.
+        Do not call this method while the log is being written.
         """
         position = self._log.place
         if position is None or position.seq < MIN_EVENTS:

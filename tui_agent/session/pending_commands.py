@@ -93,7 +93,7 @@ class SettledCommand(PendingCommand):
 class RunningPrompt(PendingCommand):
     """A message that was sent. `done` is set when the turn of the message has ended.
 
-    - `reason`, `detail`: the turn's end.
+    - `reason`, `detail`: why the turn ended.
     - `finish`: finish reason of the turn's last answer.
     """
 

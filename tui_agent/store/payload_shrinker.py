@@ -38,8 +38,10 @@ _UNREDACTED = frozenset(("signature", "opaque"))
 """Names of the payload fields that are never redacted. A provider needs them back unchanged."""
 
 _TEXT_LIMITS = (MAX_INLINE_TEXT_BYTES, 2_048, 512, 128)
-"""Maximum sizes in bytes of a text inside an event. If the event is too long for a line, the next smaller size is
-tried."""
+"""Maximum sizes in bytes of a text inside an event.
+
+If the event is too long for a line, the next smaller size is tried.
+"""
 _CUT_NOTE_BYTES = 80
 _HARMLESS = re.compile(rb'"path":|\\"path\\":|"tokenizer":|"first_token_ms":|"policy":"bypass"')
 """Matches frequent harmless text, such as `"tokenizer":`, that contains a keyword of a redaction rule."""
@@ -180,7 +182,7 @@ class Shrinker:
 class _Walk:
     """Settings for one of the passes that shorten a payload.
 
-    - `limit`: longer texts, in bytes, are moved to blobs.
+    - `limit`: texts of more bytes are moved to blobs.
     - `containers`: True to move objects and lists above 8 KB to blobs too.
     """
 

@@ -237,7 +237,7 @@ class SessionIndex:
         return True
 
     def find_forks(self, session: str) -> list[str] | None:
-        """Return the forks of a session known at the index's last update. Return None if there is no index."""
+        """Return the forks of a session that the index had at its last update. Return None if there is no index."""
         if not self.path.exists():
             return None
         try:

@@ -1,6 +1,6 @@
 """Trust in a project's own files. A user's decision holds for one folder, and only while its files stay unchanged.
 
-Invariant: trust covers only the files' content that the user was shown, in the folder with this real path.
+Invariant: trust covers only the content that the user was shown, and only in the folder for which it was shown.
 
 Without a valid list of decisions, nothing is trusted.
 """

@@ -1,6 +1,6 @@
 """Plain-English summary of the possible effects of a trusted project's file.
 
-Invariant: only the given bytes are read.
+Invariant: this module looks only at the content in `ProjectFile`, not at the file on disk.
 """
 
 import tomllib

@@ -45,7 +45,7 @@ class WordLines:
         return max(scores.values(), default=0.0)
 
     def pair_score(self, pairs: Mapping[Pair, float]) -> float:
-        """Return the BM25 score of the word pairs that are on one line."""
+        """Return the BM25 score of the word pairs whose two words are on one line."""
         positions, line_sets = self.positions, dict[str, set[int]]()
         score = 0.0
         for (first, second), value in pairs.items():

@@ -170,7 +170,7 @@ def _find_module(word: str, alike: Alike, line: int) -> list[NamedFile]:
 def _best_matches(
     paths: Sequence[str], parts: list[str], line: int, *, bare: bool, min_parts: int = 0
 ) -> list[NamedFile]:
-    """Return the paths with the longest end in common with `parts`.
+    """Return those of `paths` that have the longest end in common with the path `parts`.
 
     `bare`: True if the name has no file suffix.
     """

@@ -248,7 +248,7 @@ def _is_long(words: str) -> bool:
 def _take_excerpt(words: str, typed: str, excerpts: list[Excerpt]) -> str:
     """Return the head and the tail of a long message, and add the message to `excerpts`.
 
-    `typed`: the words that the user typed around a long paste. They are put before the excerpt if it lacks them.
+    `typed`: the words that the user typed around a long paste. These words are put before an excerpt that lacks them.
     """
     shown = head_and_tail(
         words, max_bytes=_EXCERPT_BYTES, max_lines=_EXCERPT_LINES, artifact=artifact_id(words)

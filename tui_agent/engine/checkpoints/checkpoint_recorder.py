@@ -226,7 +226,7 @@ class CheckpointRecorder:
         """Take a checkpoint if there are `changes`.
 
         `part`: index of the newest message part.
-        `goes_on`: True if the call has not ended. Later changes are then attributed to this call too.
+        `goes_on`: True if the call has not ended, so that later changes are attributed to this call too.
         """
         # A cancelled task still waits for the checkpoint, so that the changes are not attributed to a later call.
         call = self._open_call

@@ -275,7 +275,7 @@ class _CommandRun:
     earlier_jobs: list[JobId] = field(default_factory=list)
 
     def describe_doubt(self) -> SharedChange | None:
-        """Return the change of a file that somebody else may have changed, judged only by the time.
+        """Return the shared change of a file if only the time of its change points to somebody else.
 
         None if no other job ran during the command and the command was short.
         """

@@ -67,7 +67,7 @@ class PaneServer(FoldWatch):
         self._slice_ends = 0.0
 
     def serve_line(self, line: bytes) -> None:
-        """Answer the request in a line."""
+        """Answer the request in one line of the input."""
         request = PaneRequest.model_validate_json(line)
         try:
             seq, blocks = self._draw(request)

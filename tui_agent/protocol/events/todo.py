@@ -1,4 +1,4 @@
-"""Events of the todo list: a tree of items, each with a `parent` and in one of five states."""
+"""Events of the todo list. The list is a tree: each item has a `parent` or none, and one of five states."""
 
 from typing import Literal, TypeAlias
 

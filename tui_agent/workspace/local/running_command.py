@@ -23,7 +23,7 @@ _RECEIVE_BYTES = 4096
 class StartFailure:
     """The reason why a command did not start.
 
-    `where`: the cause, `cwd` (the working folder) or `program`.
+    `where`: what could not be used: `cwd` (the working folder) or `program`.
     """
 
     where: str
