@@ -382,6 +382,33 @@ def test_a_granted_rule_reaches_no_further() -> None:
     assert run("pytest", granted=granted, policy="plan") == "deny"
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "cd ../other && npm test",
+        "cd ~ && npm test",
+        "pushd /tmp; npm test",
+        "(cd /tmp; npm test)",
+        "env -C ../other npm test",
+        "make -C ../other",
+        "make -f ../other/Makefile",
+        "cd ../other && git commit -m x",
+        "cd ../other && git add .",
+    ],
+)
+def test_a_rule_allows_no_code_or_change_of_another_project(script: str) -> None:
+    granted = ("allow run npm test *", "allow run make *", "allow run git commit *", "allow run git add *")
+    found = decide((RunEffect(script=script),), granted=granted)
+    assert (found.verdict, found.rule_id) == ("ask", "ask.reads-outside")
+    assert found.reason.endswith(" is outside this workspace")
+    assert run(script, granted=(*granted, "allow read /**", "allow read ~/**", "allow run env *")) == "allow"
+
+
+def test_a_rule_for_a_command_that_only_reads_covers_files_outside() -> None:
+    assert run("cd ../other && git log", granted=("allow run git log *",)) == "allow"
+    assert run("cd src && npm test", granted=("allow run npm test *",)) == "allow"
+
+
 def test_a_link_out_of_an_allowed_folder_is_not_allowed() -> None:
     facts = PolicyFacts(WORKSPACE, "ask", {"src/a": "/srv/a"}, ("allow edit src/**",))
     assert RulePolicy().decide("edit_file", (WriteEffect(path="src/a"),), facts).verdict in ("ask", "deny")

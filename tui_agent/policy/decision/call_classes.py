@@ -24,7 +24,7 @@ CLASSES = (READ_ONLY, WORKSPACE, NETWORK, ARBITRARY, ENDS_PROCESSES, DESTRUCTIVE
 """All classes of commands, from the least to the most serious."""
 CLASS_DESCRIPTIONS = {
     READ_ONLY: "only reads",
-    WORKSPACE: "changes files or runs code of the workspace",
+    WORKSPACE: "changes files or runs code",
     NETWORK: "uses the network",
     ARBITRARY: "may do anything",
     ENDS_PROCESSES: "ends processes",

@@ -16,7 +16,7 @@ from tui_agent.policy.catalog.catalog_schema import Effect
 from tui_agent.policy.decision.command_rules import Words, allows, judgements_against, words_of
 from tui_agent.policy.decision.effect_wording import words_for
 from tui_agent.policy.decision.escalations import escalate
-from tui_agent.policy.decision.file_judge import RESTORABLE, FileJudge, is_single_deletion
+from tui_agent.policy.decision.file_judge import READS_OUTSIDE, RESTORABLE, FileJudge, is_single_deletion
 from tui_agent.policy.decision.fork_bombs import reason_to_forbid, starts_without_end
 from tui_agent.policy.decision.judgement import Judgement
 from tui_agent.policy.decision.line_uses import Uses, file_uses, line_uses, literal_path
@@ -175,15 +175,25 @@ class CommandJudge:
         rule = self._allowing_rule(line, index, command)
         if rule is not None and not any(judgement.needs_person for judgement in asked):
             # The user's rule for this command also covers what it reads outside the workspace, but not the files that
-            # it changes.
-            inside = (judgement for judgement in asked if not judgement.rule_id.endswith("reads-outside"))
-            return [*inside, rule, *below]
+            # it changes, and no work on another project (`cd ../other && npm test`).
+            if command.only_reads or not self._works_elsewhere(command, uses):
+                asked = [judgement for judgement in asked if not judgement.rule_id.endswith(READS_OUTSIDE)]
+            return [*asked, rule, *below]
         # If rules allow each deletion, or `/undo` can restore the files, the command needs no approval of its own.
         if _only_removes(command) and files and not escalations and all(map(_allows_removal, files)):
             return files
         if command.only_reads and self.profile.commands != "allow":
             return [*asked, *self._judge_escalations(escalations)]
         return [*asked, *below, self._by_profile(line, command, asked, bool(escalations), unbounded)]
+
+    def _works_elsewhere(self, command: CommandReport, uses: Uses) -> bool:
+        """Return True if the command runs in a folder outside the workspace, or runs code and uses files outside."""
+        runs = Effect.RUNS in command.effects
+        return any(
+            not place(path, self.facts).inside
+            for use, path in uses
+            if use.action in ("read", "list") and (runs or use.path in command.folders)
+        )
 
     def _judge_escalations(self, escalations: Sequence[Judgement]) -> Sequence[Judgement]:
         """Return the escalations of a read-only command, adapted to the profile and the sandbox."""

@@ -21,6 +21,7 @@ from tui_agent.policy.interpreter.command_report import (
     FileUse,
     LineReport,
 )
+from tui_agent.policy.places.path_places import place
 from tui_agent.policy.rules.hosts import host_in_address, read_host
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Effect as CallEffect
@@ -44,7 +45,8 @@ _SERIOUS = frozenset({call_classes.ENDS_PROCESSES, call_classes.DESTRUCTIVE, cal
 _MAX_ROWS_CHARS = 12_000
 """Maximum length of all rows together, in characters: they are part of one event in the log."""
 _STARTS_NEXT = CommandEffect(verb="starts", target="the command below")
-_RUNS_CODE = CommandEffect(verb="runs or changes", target="code in this workspace")
+_RUNS_CODE = "runs or changes"
+"""The verb of the effect that a command runs or changes a project's code."""
 _VERBS: dict[FileAction, str] = {
     "read": "reads",
     "list": "lists",
@@ -187,7 +189,7 @@ def _does_same(row: CommandEffects, other: CommandEffects) -> bool:
 
 def _join_rows(starter: CommandEffects, started: CommandEffects) -> CommandEffects:
     """Return one row for a command and the command that it starts, with the effects of both."""
-    own = tuple(effect for effect in starter.effects if effect not in (_STARTS_NEXT, _RUNS_CODE))
+    own = tuple(effect for effect in starter.effects if effect != _STARTS_NEXT and effect.verb != _RUNS_CODE)
     return starter.model_copy(
         update={
             "classes": call_classes.sort_classes({*starter.classes, *started.classes}),
@@ -202,7 +204,7 @@ def _command_row(
     shown = (
         *_workspace_effects(command, facts),
         *_file_effects(effect, command, new),
-        *_other_effects(command),
+        *_other_effects(effect, command, facts),
     )
     if not shown and command.runs_next:
         shown = (_STARTS_NEXT,)
@@ -244,7 +246,7 @@ def _file_effects(effect: RunEffect, command: CommandReport, new: Collection[str
         yield CommandEffect(verb=word, target=about, risky=action in ("write", "move", "delete"))
 
 
-def _other_effects(command: CommandReport) -> Iterator[CommandEffect]:
+def _other_effects(effect: RunEffect, command: CommandReport, facts: PolicyFacts) -> Iterator[CommandEffect]:
     actions = {use.action for use in command.files}
     effects = command.effects
     if Effect.CONNECTS in effects:
@@ -260,7 +262,7 @@ def _other_effects(command: CommandReport) -> Iterator[CommandEffect]:
     elif command.local_program and "start" not in actions:
         yield CommandEffect(verb="runs", target=f"{command.local_program} only if it exists")
     elif Effect.RUNS in effects:
-        yield _RUNS_CODE
+        yield CommandEffect(verb=_RUNS_CODE, target=f"code in {_code_folders(effect, command, facts)}")
     if Effect.DELETES in effects and "delete" not in actions:
         yield CommandEffect(verb="deletes", target="files that it does not name", risky=True)
     if Effect.WRITES in effects and not actions & {"write", "move", "delete"}:
@@ -268,6 +270,12 @@ def _other_effects(command: CommandReport) -> Iterator[CommandEffect]:
     for words in words_for(effects):
         if words.row:
             yield CommandEffect(verb=words.row[0], target=words.row[1], risky=True)
+
+
+def _code_folders(effect: RunEffect, command: CommandReport, facts: PolicyFacts) -> str:
+    """Return the folders in which a command runs code. All folders of the workspace count as one."""
+    paths = [from_workspace(effect, folder) for folder in command.folders if folder is not None]
+    return _join_some(["this workspace" if place(path, facts).inside else path for path in paths])
 
 
 def _host_name(address: str) -> str:

@@ -100,6 +100,7 @@ STARTS = ["starts the command below"]
                 ("rm -rf src", ["deletes src"]),
             ],
         ),
+        ("cd ../other && make", [("cd ../other", []), ("make", ["runs or changes code in ../other"])]),
         ("foo", [("foo", ["may do anything: it is not known what foo does"])]),
         ("# nothing", [("# nothing", ["may do anything: it contains no command"])]),
         ("kill 123", [("kill 123", ["ends processes"])]),
@@ -117,6 +118,12 @@ STARTS = ["starts the command below"]
 )
 def test_each_command_has_a_row_with_its_effects(script: str, expected: list[tuple[str, list[str]]]) -> None:
     assert lines(script) == expected
+
+
+def test_code_of_another_folder_is_named_with_its_folder() -> None:
+    assert table(deeds(RunEffect(script="npm test", cwd="../other"))) == [
+        ("npm test", ["runs or changes code in ../other"])
+    ]
 
 
 def test_a_line_that_installs_and_tests_is_shown_row_by_row() -> None:

@@ -31,6 +31,8 @@ def judged(effect: Effect, text: str, tmp: Path = Path("/nowhere")) -> str:
         ("pip install *", "pip install x", "ask"),
         ("pytest *", "pytest $X", "ask"),
         ("git push *", "git push", "ask"),
+        ("pytest *", "cd ../other && pytest", "ask"),
+        ("cat *", "cat ../other/notes.txt", "ask"),
     ],
 )
 def test_a_project_allows_commands_that_work_on_it_and_no_others(
