@@ -42,7 +42,7 @@ def _reading(
     tmp_path: Path, *, project: bool = True, tools: Sequence[Tool[Any]] = ()
 ) -> Callable[[Recorder], Middleware]:
     """The middleware over the bench's workspace, its user folder and its session's blobs."""
-    files = InstructionFiles(LocalEnvironment(tmp_path / "workspace"), tmp_path / "config", project=project)
+    files = InstructionFiles(LocalEnvironment(tmp_path / "workspace"), tmp_path / "config")
 
     def whole(text: LongText) -> str:
         return BlobStore(tmp_path / "sessions" / "ses_test" / "blobs").read_text(text)
@@ -72,8 +72,8 @@ def _text(message: Message) -> str:
     return "\n".join(str(one.text) for one in content if isinstance(one, TextContent))
 
 
-async def _notes(tmp_path: Path, *, project: bool = True) -> tuple[list[str], tuple[str, ...]]:
-    files = InstructionFiles(LocalEnvironment(tmp_path / "workspace"), tmp_path / "config", project=project)
+async def _notes(tmp_path: Path) -> tuple[list[str], tuple[str, ...]]:
+    files = InstructionFiles(LocalEnvironment(tmp_path / "workspace"), tmp_path / "config")
     found = await files.load()
     return [one.path for one in found.files], found.notes
 
@@ -234,16 +234,6 @@ async def test_a_long_one_is_kept_as_a_blob_and_sent_whole_up_to_its_limit(
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
     assert "[AGENTS.md is too long to include in full. " in bench.model.requests[0].system
-
-
-async def test_of_an_untrusted_folder_only_the_users_own_are_sent_and_the_note_says_so(
-    tmp_path: Path, workspace: Path
-) -> None:
-    _put(tmp_path / "config" / "AGENTS.md", "Mine.")
-    _put(workspace / "AGENTS.md", "Theirs.")
-    paths, notes = await _notes(tmp_path, project=False)
-    assert paths == [str(tmp_path / "config" / "AGENTS.md")]
-    assert notes == ("This folder's instructions are ignored, because its files are not trusted (/trust).",)
 
 
 async def test_claude_md_stands_in_where_there_is_no_agents_md(tmp_path: Path, workspace: Path) -> None:

@@ -107,7 +107,7 @@ async def test_instructions_found_on_the_way_leave_every_byte_that_was_sent_as_i
     assert sizes[0] < sizes[1] < sizes[2] == sizes[3]
 
 
-async def test_of_a_project_that_is_not_trusted_neither_instructions_nor_skills_are_sent(
+async def test_of_a_project_that_is_not_trusted_the_instructions_are_sent_but_not_the_skills(
     options: SessionOptions,
 ) -> None:
     skill = options.cwd / ".tui_agent" / "skills" / "evil"
@@ -116,7 +116,7 @@ async def test_of_a_project_that_is_not_trusted_neither_instructions_nor_skills_
     without = replace(options, ignore_project=True)
     [sent] = await _bodies(without, "hello", Reply(text="hi"))
     system = str(sent[0]["content"])
-    assert "User rule" in system and "Project rule" not in system and "evil" not in system
+    assert "User rule" in system and "Project rule" in system and "evil" not in system
 
 
 @pytest.mark.slow_variants

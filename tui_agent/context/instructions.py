@@ -87,7 +87,6 @@ class InstructionFiles:
     """Reader of the instruction files of one workspace.
 
     `user`: folder of the user's own file.
-    `project`: False to ignore the repository's files.
     `may_read(path, real_path)`: returns the reason why reading is forbidden, or an empty string.
     """
 
@@ -96,13 +95,11 @@ class InstructionFiles:
         env: Environment,
         user: Path,
         *,
-        project: bool = True,
         may_read: Callable[[str, str], str] = lambda path, real: "",
     ) -> None:
         self._env = env
         self._may_read = may_read
         self._user = user
-        self._project = project
 
     async def load(self, known: Sequence[InstructionFile] = ()) -> LoadedInstructions:
         """Return the instruction files for the start of a session.
@@ -112,17 +109,12 @@ class InstructionFiles:
         """
         collector = _InstructionCollector()
         await to_thread.run_sync(self._read_user, collector)
-        if self._project:
-            root = Path(self._env.root)
-            await to_thread.run_sync(self._read_parents, collector, root)
-            await self._read_folder(collector, "", "project")
-            for file in known:
-                if file.scope == "nested":
-                    await self._read_folder(collector, str(PurePosixPath(file.path).parent), "nested")
-        elif await self._has_file(""):
-            collector.notes.append(
-                "This folder's instructions are ignored, because its files are not trusted (/trust)."
-            )
+        root = Path(self._env.root)
+        await to_thread.run_sync(self._read_parents, collector, root)
+        await self._read_folder(collector, "", "project")
+        for file in known:
+            if file.scope == "nested":
+                await self._read_folder(collector, str(PurePosixPath(file.path).parent), "nested")
         previous = {(file.path, file.sha256): file for file in known}
         files = [previous.get((file.path, file.sha256), file) for file in collector.files]
         return _limit_total(files, collector.notes, previous)
@@ -152,8 +144,6 @@ class InstructionFiles:
         `room`: maximum characters of each file.
         """
         collector = _InstructionCollector()
-        if not self._project:
-            return LoadedInstructions()
         joined = {str(PurePosixPath(file.path).parent) for file in known if file.scope == "nested"}
         for folder in folders:
             if folder not in joined:
@@ -191,15 +181,6 @@ class InstructionFiles:
                 shown = os.path.relpath(folder / name, root)
                 if _read_plain(folder / name, shown, "project", collector):
                     break
-
-    async def _has_file(self, folder: str) -> bool:
-        for name in NAMES:
-            try:
-                if await self._env.stat(_join_path(folder, name)) is not None:
-                    return True
-            except EnvironmentFault:
-                return True
-        return False
 
     async def _read_folder(
         self, collector: _InstructionCollector, folder: str, scope: InstructionScope

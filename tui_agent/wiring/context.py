@@ -1,6 +1,6 @@
 """Composition of a session's context: prompt sections, instructions, skills, memory, repository map.
 
-Invariant: the instructions and skills of an untrusted project are not used.
+Invariant: the skills of an untrusted project are not used. Its instructions are, because they are only text.
 """
 
 import platform
@@ -87,7 +87,6 @@ class ContextComposition:
         files = InstructionFiles(
             env,
             config.paths.config_dir,
-            project=not config.ignored_files,
             may_read=lambda path, real: denial_reason(policy, recorder.state, env.root, path, real),
         )
         instructions = Instructions(
