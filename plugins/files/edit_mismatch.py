@@ -164,5 +164,7 @@ def _first_difference(lines: list[str], old: list[str], start: int) -> str:
         if file_line is None:
             return f"the file ends before line {index + 1} of old_text."
         if file_line != line:
-            return f"line {start + 1 + index} differs: the file has '{file_line[:MAX_WIDTH]}', old_text has '{line[:MAX_WIDTH]}'."
+            # The first lines of the file are shown below the sentence.
+            in_file = f"the file has '{file_line[:MAX_WIDTH]}', " if index >= SHOWN_LINES else ""
+            return f"line {start + 1 + index} differs: {in_file}old_text has '{line[:MAX_WIDTH]}'."
     return "the line breaks differ."

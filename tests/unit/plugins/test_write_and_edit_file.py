@@ -179,7 +179,7 @@ async def test_an_edit_without_meaning_is_refused(bench, old, new):
         (
             CODE,
             "    return a * x\n",
-            "line 8 differs: the file has '    return a + x', old_text has '    return a * x'",
+            "line 8 differs: old_text has '    return a * x'.\n8\t    return a + x",
         ),
         (CODE, "8\t    return a + x\n", "remove the number and tab"),
         (CODE, "nothing like it at all, whatever", "The file has nothing similar"),
@@ -208,6 +208,13 @@ async def test_the_nearest_place_is_shown_with_its_line_numbers(bench):
     said = await refused(bench, "def g(a):\n    x = 2\n    return a + x\n")
     assert "Closest match, lines 6-8:" in said
     assert "6\tdef g(a):\n7\t    x = 1\n8\t    return a + x" in said
+
+
+async def test_a_line_that_differs_below_the_shown_ones_is_quoted(bench):
+    lines = [f"line_{number} = {number}" for number in range(20)]
+    await known(bench, "\n".join(lines) + "\n")
+    said = await refused(bench, "\n".join([*lines[:15], "line_15 = 16", *lines[16:]]))
+    assert "line 16 differs: the file has 'line_15 = 15', old_text has 'line_15 = 16'." in said
 
 
 async def test_a_line_that_shares_one_word_is_not_the_closest_match(bench):
@@ -248,13 +255,14 @@ async def test_a_part_of_a_line_that_differs_slightly_is_found(bench, line, old)
     filling = "".join(f"other_{number}();\n" for number in range(200))
     await known(bench, f"{filling}{line}\n{filling}")
     message = await refused(bench, old)
-    assert f"line 201 differs: the file has '{line.partition(chr(10))[0]}', old_text has" in message
+    assert "line 201 differs: old_text has '" in message
+    assert f"\n201\t{line.partition(chr(10))[0]}" in message and message.count("201\t") == 1
 
 
 async def test_a_near_miss_shows_backslashes_as_they_are_in_the_file(bench):
     await known(bench, "text.replace(/\\$1/, name)\n")
     message = await refused(bench, "text.replace(/\\$2/, name)")
-    assert "the file has 'text.replace(/\\$1/, name)', old_text has 'text.replace(/\\$2/, name)'." in message
+    assert "old_text has 'text.replace(/\\$2/, name)'.\n1\ttext.replace(/\\$1/, name)" in message
 
 
 async def test_a_failed_match_in_a_big_file_is_told_soon(bench):
