@@ -32,6 +32,7 @@ from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.session_store import SessionStore
 from tui_agent.workspace.local.environment import LocalEnvironment
 
+SERVER = "echo listening on 8000; sleep 1000"
 ENDLESS = "echo up; sleep 1000"
 """Its call is over with its first words: of a silent one they are waited for."""
 
@@ -328,18 +329,18 @@ async def test_a_job_tells_what_the_sandbox_kept_from_it_and_what_its_output_sho
 
 
 @pytest.mark.usefixtures("waits_long")
-async def test_a_job_without_network_says_at_first_that_nothing_can_connect_to_it(tmp_path: Path) -> None:
+async def test_a_server_without_network_says_at_first_that_nothing_can_connect_to_it(tmp_path: Path) -> None:
     require_sandbox()
     with elsewhere() as base:
 
         def confined(root: Path) -> LocalEnvironment:
             return LocalEnvironment(root, confinement=confinement(root, base / "home", base / "records"))
 
-        async with serving(base, job(ENDLESS), read(), env=confined) as bench:
+        async with serving(base, job(SERVER), read(), job(ENDLESS), env=confined) as bench:
             await turn(bench)
-            first, later = told(bench)
-            assert first.endswith(f"up\n[{NO_NETWORK}]")
-            assert NO_NETWORK not in later
-    async with serving(tmp_path, job(ENDLESS)) as bench:
+            first, later, no_server = told(bench)
+            assert first.endswith(f"8000\n[{NO_NETWORK}]")
+            assert NO_NETWORK not in later and NO_NETWORK not in no_server
+    async with serving(tmp_path, job(SERVER)) as bench:
         await turn(bench)
         assert NO_NETWORK not in told(bench)[0]

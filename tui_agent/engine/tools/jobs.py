@@ -4,6 +4,7 @@ Invariant: `job.started` is stored before the command starts, and `job.finished`
 """
 
 import codecs
+import re
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import replace
 from functools import partial
@@ -50,6 +51,10 @@ SANDBOX_HINT = (
     "A background job cannot leave the sandbox. If the command must run outside, omit `background`, so the user can "
     "allow it."
 )
+_SERVER = re.compile(
+    r"serve|listen|port\b|\b(?:dev|start)\b|uvicorn|gunicorn|flask|vite|localhost|://", re.IGNORECASE
+)
+"""Matches the command or the output of a server, and some others. A client that fails later gets its own note."""
 NO_NETWORK = (
     "In the sandbox, nothing outside this command can connect to its ports. Run server and client in one command, or ask "
     "the user to start the server in a terminal."
@@ -164,7 +169,12 @@ class JobManager:
         report = job.report(self._parts.clock.monotonic())
         # On macOS, the sandbox leaves localhost reachable.
         own_network = workspace_sandbox(self._parts.env) == "bubblewrap" and not spec.allow_network
-        return replace(report, note=NO_NETWORK) if own_network and report.state == "running" else report
+        is_server = _SERVER.search(f"{command}\n{report.output.decode('utf-8', 'replace')}") is not None
+        return (
+            replace(report, note=NO_NETWORK)
+            if own_network and is_server and report.state == "running"
+            else report
+        )
 
     async def read(self, job_id: str, wait: float) -> JobReport:
         """Wait up to `wait` seconds for new output, and return it; see `ports.job.Jobs`."""
