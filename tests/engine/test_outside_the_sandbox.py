@@ -139,12 +139,13 @@ async def test_a_calls_time_does_not_include_the_wait_for_the_users_answer(tmp_p
 
 async def test_a_no_keeps_it_inside_and_the_model_is_told_what_was_refused(tmp_path: Path) -> None:
     async with running(tmp_path, run(), tools(), env=Refusing) as bench:
-        answering(bench, "deny", "Use the workspace.")
+        answering(bench, "deny", "use the workspace")
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
         assert [spec.unsandboxed for spec in Refusing.made.specs] == [False]
         assert REFUSED in told(bench)
-        assert 'The user did not allow this call. The user says: "Use the workspace."' in told(bench)
+        said = 'The user did not allow this call. The user says: "use the workspace".'
+        assert said in told(bench)
 
 
 async def test_where_no_one_is_there_nothing_runs_outside_and_the_model_is_told_why(tmp_path: Path) -> None:

@@ -398,7 +398,7 @@ class Gate:
         if allowed:
             return self._allow(case, decision, judged)
         trial = f"{trial_message(case.tried)}. " if case.tried is not None else ""
-        message = f' The user says: "{answer.message}"' if answer.message else ""
+        message = _quote_message(answer.message) if answer.message else ""
         return Verdict(False, f"{trial}The user did not allow this call.{message}", "denied by you")
 
     def _remember_rule(self, rule: str, workspace: str) -> bool:
@@ -474,6 +474,12 @@ class Gate:
     def _policy_name(self, agent: AgentId) -> PolicyName:
         settings = self._parts.recorder.state_of(agent).settings
         return settings.policy if settings else "ask"
+
+
+def _quote_message(message: str) -> str:
+    """Return a sentence for the model with the user's message. Other sentences can follow."""
+    end = "" if message.endswith((".", "!", "?")) else "."
+    return f' The user says: "{message}"{end}'
 
 
 def _with_arguments(case: JudgedCall, preview: Preview) -> Preview:
