@@ -95,6 +95,19 @@ def test_a_file_that_decides_what_runs_is_not_written_even_where_it_is_not_there
     assert in_all_profiles(WriteEffect(path=path, removes=True)) == {"deny"}
 
 
+@pytest.mark.parametrize("root", ["/srv", "/opt", "/var/www"])
+def test_a_neighbour_of_a_workspace_below_a_system_folder_is_only_outside(root: str) -> None:
+    def judge(path: str, workspace: str) -> tuple[str, str]:
+        facts = PolicyFacts(workspace, "ask")
+        found = RulePolicy().decide("write_file", (WriteEffect(path=path, creates=True),), facts)
+        return found.verdict, found.reason
+
+    assert judge("../b", f"{root}/shop") == ("ask", "../b is outside this workspace")
+    assert judge(f"{root}/b/x", f"{root}/deep/shop")[0] == "ask"
+    assert judge("/usr/b", f"{root}/shop") == ("deny", "/usr/b belongs to the system")
+    assert judge(f"{root}/b", HOME + "/shop") == ("deny", f"{root}/b belongs to the system")
+
+
 @rows("path", BY_THEMSELVES)
 def test_a_file_that_other_programs_run_is_asked_about_where_other_writes_are_not(path: str) -> None:
     assert decide(WriteEffect(path="a.py"), "accept-edits").verdict == "allow"

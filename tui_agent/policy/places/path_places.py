@@ -172,6 +172,8 @@ class Guards:
         folder = f"{location.absolute}/"
         if folder.startswith(self._data.temporary) or not folder.startswith(self._data.system):
             return False
+        if any(folder.startswith(root) and facts.workspace.startswith(root) for root in self._data.projects):
+            return False
         return any(
             _lies_below(location.absolute, root)
             and not (location.inside and _lies_below(facts.workspace, root))
@@ -309,9 +311,9 @@ class _Places:
         self.protected_outside = _group(protected, "outside", "outside_")
         self.starts = _group(table["starts"])
         self.roots = system["roots"]
-        self.system, self.readable, self.temporary = (
+        self.system, self.projects, self.readable, self.temporary = (
             tuple(f"{folder.rstrip('/')}/" for folder in system[key])
-            for key in ("roots", "readable", "temporary")
+            for key in ("roots", "projects", "readable", "temporary")
         )
         self.ruin = frozenset(system["ruin"])
         self.sought = SecretPatterns(map(str.lower, secret["names"]))
