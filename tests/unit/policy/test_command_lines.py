@@ -132,6 +132,24 @@ def test_a_rule_against_editing_holds_for_the_output_that_a_command_names(line: 
     assert verdict_with(line, "deny edit other/**", policy="accept-edits", sandboxed=True) != "deny"
 
 
+@rows(
+    "line, expected",
+    [
+        ("ln -s ../lib docs/liblink", "allow"),
+        ("ln -sfn ../lib docs/", "allow"),
+        ("ln -s ../lib docs/l && cat docs/l/a", "allow"),
+        ("cd docs && ln -s ../lib liblink", "allow"),
+        ("ln -s ../../lib docs/liblink", "ask"),
+        ("ln -s lib/../../../x docs/l", "ask"),
+        ("ln -s ../.env docs/l", "deny"),
+        ("ln ../lib docs/l", "ask"),
+        ("ln -sr ../lib docs/l", "ask"),
+    ],
+)
+def test_the_target_of_a_symbolic_link_is_relative_to_the_links_folder(line: str, expected: str) -> None:
+    assert verdict_with(line, policy="accept-edits", sandboxed=True) == expected
+
+
 @pytest.mark.parametrize("count", [51, 500, 5000])
 def test_a_denied_part_is_found_among_many(count: int) -> None:
     assert verdict_with("; ".join(["true"] * count + ["git push"]), "deny run git push *") == "deny"

@@ -57,14 +57,14 @@ def _made_links(command: CommandReport, uses: Uses, facts: PolicyFacts) -> Itera
     texts = [text for text in operands[:-1] if text]
     for path in (path for use, path in uses if use.action == "write"):
         absolute = place(path, facts).absolute
-        for source in dict.fromkeys((*sources, *texts)):
-            # The last operand is the link itself, or an existing folder for it.
-            for link in (absolute, posixpath.join(absolute, posixpath.basename(source))):
-                yield _Link(link, place(source, facts).absolute)
-                # The target of a symbolic link is relative to the link's folder, that of a hard link to the current
-                # folder.
-                if not source.startswith("/"):
-                    yield _Link(link, posixpath.normpath(posixpath.join(posixpath.dirname(link), source)))
+        names = dict.fromkeys(map(posixpath.basename, (*sources, *texts)))
+        # The last operand is the link itself, or an existing folder for it.
+        for link in (absolute, *(posixpath.join(absolute, name) for name in names)):
+            yield from (_Link(link, place(source, facts).absolute) for source in sources)
+            # The target of a symbolic link is relative to the link's folder.
+            for text in texts:
+                if not text.startswith(("/", "~")):
+                    yield _Link(link, posixpath.normpath(posixpath.join(posixpath.dirname(link), text)))
 
 
 def _behind_links(

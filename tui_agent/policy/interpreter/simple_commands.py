@@ -13,7 +13,7 @@ from typing import Final
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.catalog import Catalog
 from tui_agent.policy.catalog.catalog_entry import Entry
-from tui_agent.policy.catalog.catalog_schema import Effect
+from tui_agent.policy.catalog.catalog_schema import Effect, Meaning
 from tui_agent.policy.interpreter.call_options import UNLISTED, ParsedCall, parse_call
 from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, Doubt, FileUse, Value
 from tui_agent.policy.interpreter.expansion import known_value, unknown_value
@@ -47,6 +47,8 @@ _ARGUMENT_READERS: Final[Mapping[str, ArgumentReader]] = {
     "test": test.read_arguments,
     "xargs": xargs.read_arguments,
 }
+_LN_RELATIVE: Final = frozenset({"-r", "--relative"})
+"""Options of `ln`: the target's path is relative to the current folder, as for hard links."""
 _TESTS: Final = frozenset({"test", "[", "[["})
 _NUMERIC_TESTS: Final = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-t"})
 _SHOW_ALL: Final = frozenset({"export", "set"})
@@ -298,7 +300,8 @@ def _use_options(draft: Draft, call: ParsedCall) -> None:
 
 
 def _use_operands(draft: Draft, call: ParsedCall, operands: Operands) -> None:
-    for place, (meaning, value) in enumerate(operands.used):
+    used = _from_link_folder(operands.used) if _makes_symbolic_link(draft, call) else operands.used
+    for place, (meaning, value) in enumerate(used):
         draft.use(
             "path filter" if meaning == "revision or path" and place >= call.guarded else meaning, value
         )
@@ -314,6 +317,27 @@ def _use_operands(draft: Draft, call: ParsedCall, operands: Operands) -> None:
     # `kill %1` and `kill $!` end only what the same shell has started.
     if processes and not draft.doubts and all(map(_is_background_job, processes)):
         draft.effects.discard(Effect.ENDS_PROCESSES)
+
+
+def _makes_symbolic_link(draft: Draft, call: ParsedCall) -> bool:
+    spellings = {option.spelling for option in call.options}
+    return (
+        draft.name == "ln"
+        and not spellings.isdisjoint({"-s", "--symbolic"})
+        and spellings.isdisjoint(_LN_RELATIVE)
+    )
+
+
+def _from_link_folder(used: Sequence[tuple[Meaning, Value]]) -> list[tuple[Meaning, Value]]:
+    """Return the operands of `ln -s`. Certain targets are joined to the link's folder, to which they are relative."""
+    link = used[-1][1].known if used else None
+    folder = posixpath.dirname(link or "")
+    return [
+        (meaning, replace(value, text=posixpath.join(folder, value.text)))
+        if meaning == "read" and folder and value.known and not value.known.startswith("~")
+        else (meaning, value)
+        for meaning, value in used
+    ]
 
 
 def _is_background_job(value: Value) -> bool:
