@@ -13,9 +13,11 @@ import pytest
 from tests.engine.harness import MODEL, FakeModel, call, running, say
 from tests.stubs.tool_context import Bench, text, tools_of
 from tui_agent.context.mentions.mentions import NOT_INDEXED_NOTE, Sources, resolve_mentions
+from tui_agent.folds.text.labels import mention_result
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.environment import FileInfo
 from tui_agent.ports.symbols_and_skills import SymbolLocation
+from tui_agent.protocol.base import text_size
 from tui_agent.protocol.commands import Queue, Steer, SubmitPrompt
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.files import FileChanged
@@ -318,17 +320,36 @@ async def test_of_many_overloads_the_one_with_the_body_comes_first(workspace: Pa
     body = "    def lines(self, size):\n        return str(size)\n"
     (workspace / "src/models.py").write_text(f"class Reply:\n{stub * 4}{body}")
     [mention] = await resolve_mentions("see @Reply.lines", _sources(workspace, 20_000))
-    assert (mention.first_line, mention.last_line, mention.note) == (10, 11, "3 places")
+    assert (mention.first_line, mention.last_line, mention.note) == (10, 11, "3 of 5 places")
     assert "return str(size)" in str(mention.text) and str(mention.text).count("<symbol") == 3
 
 
-async def test_a_long_symbol_is_cut_with_a_note_how_to_read_on(workspace: Path) -> None:
-    body = "".join(f"    line_{number} = 0\n" for number in range(99))
+async def test_a_long_symbol_is_sent_whole(workspace: Path) -> None:
+    body = "".join(f"    line_{number} = 0\n" for number in range(400))
     (workspace / "src" / "long.py").write_text(f"\n\ndef long_one():\n{body}")
     [mention] = await resolve_mentions("see @long_one", _sources(workspace, 20_000))
-    assert (mention.first_line, mention.last_line, mention.truncated) == (3, 62, True)
-    note = "\n[lines 3-62 of 3-102; read on with read_file, offset=63]\n</symbol>"
-    assert str(mention.text).endswith(f"62\t    line_58 = 0{note}")
+    assert (mention.first_line, mention.last_line, mention.truncated) == (3, 403, False)
+    assert "403\t    line_399 = 0\n</symbol>" in str(mention.text)
+    assert mention_result(mention) == "src/long.py:3"
+
+
+async def test_a_symbol_that_is_too_long_is_cut_with_notes_for_the_model_and_the_user(
+    workspace: Path,
+) -> None:
+    body = "".join(f"    line_{number} = {'0' * 80}\n" for number in range(999))
+    long = f"def long_one():\n{body}"
+    (workspace / "src" / "long.py").write_text(f"\n\n{long}")
+    sources = _sources(workspace, 200_000)
+    [mention] = await resolve_mentions("see @long_one", sources)
+    last = mention.last_line
+    assert (mention.first_line, mention.truncated) == (3, True) and 400 < last < 600
+    note = f"[lines 3-{last} of 3-1002; read on with read_file, offset={last + 1}]\n</symbol>"
+    assert str(mention.text).endswith(note)
+    assert mention_result(mention) == f"src/long.py:3, only lines 3–{last} of 3–1002"
+    (workspace / "src" / "same.py").write_text(long)
+    [mention] = await resolve_mentions("see @long_one", sources)
+    assert 45_000 < text_size(mention.text) < 51_000
+    assert mention.note == "2 places, not whole"
 
 
 async def test_a_link_whose_target_is_missing_is_named_whatever_its_name(workspace: Path) -> None:

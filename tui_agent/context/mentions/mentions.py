@@ -46,8 +46,6 @@ NOT_INDEXED_NOTE: Final = (
     "not found yet, because the repository is still being indexed; mention it again later, or name its file"
 )
 TOO_MANY_NAMES_NOTE: Final = f"only the first {MAX_SYMBOL_NAMES} names of a message are looked up"
-SYMBOL_LINES: Final = 60
-"""Maximum number of lines of one definition."""
 SYMBOL_PLACES: Final = 3
 HEX_BYTES: Final = 64
 _UNTYPED: Final = "\ufffd"
@@ -374,17 +372,18 @@ class _Definition:
     last: int
     lines: Sequence[str]
 
-    def show(self, room: int) -> tuple[str, int, bool]:
-        """Return (text, cut to `room` characters; number of its last line in the file; True if it was cut)."""
+    def show(self, room: int) -> tuple[str, int, str]:
+        """Return (text, cut to `room` characters; number of its last line in the file; note on the cut for the user)."""
         body, cut_count = number_lines(self.lines, self.first, room)
         end = self.first + len(body) - 1
-        notes = notes_on_cut_lines(cut_count)
+        notes, cut = notes_on_cut_lines(cut_count), "long lines cut" if cut_count else ""
         if end < self.last:
+            cut = f"only lines {self.first}–{end} of {self.first}–{self.last}"
             notes.append(
                 f"[lines {self.first}-{end} of {self.first}-{self.last}; read on with read_file, offset={end + 1}]"
             )
         head = f'<symbol name={_quote(self.name)} path={_quote(self.path)} lines="{self.first}-{end}">'
-        return "\n".join((head, *body, *notes, "</symbol>")), end, bool(notes)
+        return "\n".join((head, *body, *notes, "</symbol>")), end, cut
 
 
 async def _find_symbol(
@@ -424,7 +423,7 @@ async def _read_definitions(
             continue  # the file has just been deleted; another definition may still exist
         lines = _split_lines(content.text)
         last = min(location.last_line or end_of(lines, location.line), len(lines))
-        body = lines[location.line - 1 : last][:SYMBOL_LINES]
+        body = lines[location.line - 1 : last][:MAX_LINES]
         if body:
             definitions.append(_Definition(location.name, location.path, location.line, last, body))
     if not definitions:
@@ -448,15 +447,17 @@ def _choose_places(places: Sequence[SymbolLocation]) -> Sequence[SymbolLocation]
 def _symbol_mention(
     place: MentionCandidate, definitions: Sequence[_Definition], count: int, room: int
 ) -> Mention:
-    texts: list[str] = []
-    last, is_cut = 0, False
-    for definition in definitions:
-        if texts and room < MIN_FILE_CHARS:
+    texts, cuts, last = list[str](), list[str](), 0
+    rooms = divide_evenly([len(definition.show(room)[0]) for definition in definitions], room)
+    for definition, definition_room in zip(definitions, rooms, strict=True):
+        text, end, cut = definition.show(definition_room)
+        if texts and cut and definition_room < MIN_FILE_CHARS:
             break
-        text, end, is_short = definition.show(min(room, MAX_MENTION_CHARS // SYMBOL_PLACES))
         texts.append(text)
-        last, room, is_cut = last or end, room - len(text), is_cut or is_short
-    notes = [f"{len(texts)} places"] if len(texts) > 1 else []
+        last, cuts = last or end, [*cuts, cut] if cut else cuts
+    shown = f"{len(texts)} of " if count > len(texts) else ""
+    notes = [f"{shown}{count} places"] if count > 1 else []
+    notes += ["not whole"] if cuts and len(texts) > 1 else cuts
     if not _is_named(place.symbol, definitions[0].name):
         notes.insert(0, definitions[0].name)
     return _with_tokens(
@@ -466,7 +467,7 @@ def _symbol_mention(
             path=definitions[0].path,
             first_line=definitions[0].first,
             last_line=last,
-            truncated=is_cut or count > len(texts),
+            truncated=bool(cuts or shown),
             note=", ".join(notes),
             text="\n".join(texts),
         )
