@@ -160,6 +160,25 @@ async def test_more_that_changes_things_than_fits_must_be_read_to_its_end() -> N
         assert len(driven.session.submitted) == 1
 
 
+async def test_rows_that_wrap_beside_the_scrollbar_must_be_seen_too() -> None:
+    script = (
+        r'sed -i s/hello/HELLO/ "my dir/a file.txt"; mv bom.py bom2.py; rm latin.py; chmod +x nonl.txt; mkdir newd; '
+        r'echo z > newd/z; ln -sf nonl.txt link.py; printf "\x00\x01" > bin.dat; git rm -q --cached crlf.py; rm -rf docs'
+    )
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        modal = await ask(driven, command(script).model_copy(update={"sandbox": "bubblewrap"}))
+        await driven.press("d")
+        assert not re.search("10 +rm -rf docs", driven.text()) and modal.is_gated
+        await driven.press("y")
+        assert driven.session.submitted == []
+        for _ in range(4):
+            await driven.press("space")
+        await driven.until(lambda: not modal.is_gated)
+        assert re.search("10 +rm -rf docs", driven.text())
+        await driven.press("y")
+        assert len(driven.session.submitted) == 1
+
+
 async def test_a_small_screen_says_how_to_read_on() -> None:
     async with open_app(golden("night_shift"), size=(20, 5)) as driven:
         await ask(driven, command(LONG))

@@ -89,7 +89,9 @@ class ApprovalRows(ApprovalState):
         for is_dense in (False, True) if self.tight else (False,):
             self.is_dense, self.is_gated = is_dense, False
             # First plan as if the user had seen enough. If not, plan again, because the note about it takes a row.
-            room, must = self._plan(width), self.plan.must
+            room = self._plan(width)
+            # A scrollbar takes a cell of the body's width, so that rows can wrap and need more room.
+            must = self.plan.must if self.fits else self._plan_rows(width - 1, room).must
             if not (self._seen_enough or (must is not None and must <= room and self.content.is_complete)):
                 self.is_gated = True
                 self._plan(width)
