@@ -28,6 +28,14 @@ OUTSIDE = "The command runs outside the sandbox."
         ("rm -r ../other/build", True),
         ("mv /home/ada/notes.txt notes.txt", True),
         ("ls; rm ../a.txt", True),
+        ("mkdir ../new", True),
+        ("mkdir -p ../new/deep && cp a.txt ../new/deep/", True),
+        ("ln -s src ../link", True),
+        ("cp -r src ../copy", True),
+        ("mkdir /tmp/out", False),
+        ("mkdir /opt/scratch/new", False),
+        ("mkdir ../new; make", False),
+        ("mkdir new", False),
         ("cp a.txt ../b.txt", False),
         ("mv a.txt ../b.txt", False),
         ("rm /tmp/out", False),
@@ -40,7 +48,7 @@ OUTSIDE = "The command runs outside the sandbox."
         ("rm a.txt", False),
     ],
 )
-def test_a_removal_outside_is_asked_about_once_and_then_runs_outside(script: str, leaves: bool) -> None:
+def test_what_only_works_outside_is_asked_about_once_and_then_runs_outside(script: str, leaves: bool) -> None:
     facts = PolicyFacts(
         WORKSPACE,
         "ask",

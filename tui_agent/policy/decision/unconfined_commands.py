@@ -116,10 +116,11 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
 
 
 def must_leave_sandbox(lines: Lines, facts: PolicyFacts) -> bool:
-    """Return True if fully understood commands change git's settings, or delete or move a file outside the workspace.
+    """Return True if fully understood commands must run outside the sandbox, because they always fail inside.
 
-    Such commands must run outside the sandbox: in the sandbox, git's settings are always read-only, and a single file
-    in a protected folder cannot be made removable.
+    They change git's settings, which are always read-only in the sandbox, or they delete or move a file, or create a folder or
+    link, outside the workspace. In a protected folder, the sandbox can only make single files writable, and an approved
+    file that is missing must exist, empty, before the command starts.
     """
     # Code, also that of git's hooks, must not run outside the sandbox just because the same line deletes a file there.
     if not facts.sandboxed or any(
@@ -128,18 +129,19 @@ def must_leave_sandbox(lines: Lines, facts: PolicyFacts) -> bool:
         return False
     if any(_changes_git_settings(command) for line in lines.values() for command in line.commands):
         return True
-    removed = (
+    changed = (
         place(path, facts)
         for effect, line in lines.items()
         for command in line.commands
         for use, path in file_uses(effect, command)
-        if use.action in ("delete", "move") and use.certainty is Certainty.KNOWN
+        if use.certainty is Certainty.KNOWN
+        and (use.action in ("delete", "move") or (use.action == "write" and _creates_folder_or_link(command)))
     )
     return any(
         not file.inside
         and file.absolute not in facts.private_temp_paths
         and not any(f"{file.absolute}/".startswith(f"{folder}/") for folder in facts.writable_folders)
-        for file in removed
+        for file in changed
     )
 
 
@@ -152,6 +154,11 @@ def _changes_git_settings(command: CommandReport) -> bool:
     """Return True if a command only changes git's settings, without showing settings or opening an editor."""
     others = {Effect.NEEDS_TERMINAL, Effect.PRINTS_SECRETS}
     return Effect.CHANGES_GIT_SETTINGS in command.effects and not others & set(command.effects)
+
+
+def _creates_folder_or_link(command: CommandReport) -> bool:
+    copies_folder = any(use.action == "read" and use.below for use in command.files)
+    return copies_folder or command.name in word_list("creates_folder_or_link")
 
 
 def find_repository_conflict(line: LineReport) -> str:

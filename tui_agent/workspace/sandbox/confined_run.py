@@ -20,7 +20,12 @@ from tui_agent.workspace.local.piped_program import PipedProcess, open_piped
 from tui_agent.workspace.local.reaper_client import ReaperClient
 from tui_agent.workspace.local.subprocesses import Command, start_failure
 from tui_agent.workspace.sandbox.confinement import ConfinedCommand, Confinement, ConfinementError
-from tui_agent.workspace.sandbox.denials import SecretDenial, explain_denial, find_denied_secrets
+from tui_agent.workspace.sandbox.denials import (
+    SecretDenial,
+    explain_denial,
+    explain_existing_target,
+    find_denied_secrets,
+)
 from tui_agent.workspace.sandbox.extra_mounts import OpenedPath
 from tui_agent.workspace.sandbox.output_notes import (
     find_leak_check_notes,
@@ -101,16 +106,15 @@ async def _find_denial(
         denial = await to_thread.run_sync(find)
         if denial.reason:
             return denial
-    return SecretDenial(
-        explain_denial(
-            _strip_placeholder_messages(text, confined_command.placeholders),
-            result.exit_code,
-            confinement.bounds,
-            network=spec.allow_network,
-            sealed=spec.repository_read_only,
-            read_only=spec.read_only,
-        )
+    reason = explain_denial(
+        _strip_placeholder_messages(text, confined_command.placeholders),
+        result.exit_code,
+        confinement.bounds,
+        network=spec.allow_network,
+        sealed=spec.repository_read_only,
+        read_only=spec.read_only,
     )
+    return SecretDenial(reason or explain_existing_target(text, confined_command.created))
 
 
 async def open_confined(

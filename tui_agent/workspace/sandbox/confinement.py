@@ -71,6 +71,8 @@ class ConfinedCommand:
 
     The list is complete when the run has ended.
     """
+    created: tuple[str, ...] = ()
+    """Approved files outside the workspace that were missing. Empty files stand there while the command runs."""
     unopened: tuple[str, ...] = ()
     """Paths that the command was allowed to write but that could not be opened."""
     cleanup: tuple[str, ...] = ()
@@ -169,6 +171,7 @@ class Confinement:
                     placeholders=placeholders,
                     renaming_notes=renaming_notes,
                     unopened=tuple(path for path in spec.writable_paths if path not in extra_paths),
+                    created=tuple(place.path for place in extra if place.created),
                     cleanup=cleanup,
                 )
                 if self._support.machine is None:

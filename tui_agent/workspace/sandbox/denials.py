@@ -35,6 +35,7 @@ _MODE_OF_MISSING = re.compile(r"cannot change permissions of .*: no such file or
 _CMAKE_ERROR = re.compile(r"^CMake Error.*(?:\n {2}.*)+", re.MULTILINE)
 _BUSY = re.compile(r"device or resource busy|\bEBUSY\b", re.IGNORECASE)
 _CROSS_DEVICE = re.compile(r"cross-device link|\bEXDEV\b|os error 18\b|errno 18\b", re.IGNORECASE)
+_TARGET_EXISTS = re.compile(r"\bexists\b|not a directory|non-directory", re.IGNORECASE)
 _WRITE_REFUSED = re.compile(f"{_READ_ONLY.pattern}|{_BUSY.pattern}", re.IGNORECASE)
 _DELETION = re.compile(r"\b(?:remov|unlink|delet)|\brm:", re.IGNORECASE)
 """Words for a deletion, in the message of a program whose write was refused."""
@@ -116,6 +117,19 @@ def explain_denial(
         reason = _explain_line(line, bounds, network)
         if reason:
             return reason
+    return ""
+
+
+def explain_existing_target(output: str, created: Sequence[str]) -> str:
+    """Return a sentence if a command failed because its target exists, although only the sandbox created the target.
+
+    Otherwise, return an empty string. `created`: paths of the empty files that the sandbox created.
+    """
+    for line in reversed(output[-MAX_OUTPUT_CHARS:].splitlines()):
+        if _TARGET_EXISTS.search(line):
+            for path in created:
+                if path.rpartition("/")[2] in line:
+                    return f"The command could not create {path}: the sandbox must put an empty file there first."
     return ""
 
 

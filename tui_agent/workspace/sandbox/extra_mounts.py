@@ -28,11 +28,12 @@ _LONG_AGO = (0, 0)
 
 @dataclass(frozen=True, slots=True)
 class OpenedPath:
-    """An existing path, and the device and inode of its file."""
+    """An existing path, and the device and inode of its file. `created`: True if this module created the file."""
 
     path: str
     device: int
     inode: int
+    created: bool = False
 
 
 @contextmanager
@@ -82,7 +83,7 @@ def _create_file(path: str, name: str, folder_fd: int, created: list[OpenedPath]
         info = os.fstat(descriptor)
     finally:
         os.close(descriptor)
-    place = OpenedPath(path, info.st_dev, info.st_ino)
+    place = OpenedPath(path, info.st_dev, info.st_ino, created=True)
     created.append(place)
     return place
 

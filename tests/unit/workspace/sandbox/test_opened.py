@@ -80,6 +80,20 @@ async def test_a_folder_that_was_allowed_is_open_below(world: World) -> None:
     assert sorted(path.name for path in made.rglob("*")) == ["a.txt", "a.txt", "deep"]
 
 
+async def test_a_command_that_must_create_its_target_itself_is_told_apart(world: World) -> None:
+    new = world.outside / "new"
+    for script in (f"git clone -q . {new}", f"cp -r sub {new}", f"mkdir {new}"):
+        result = await run(world, f"mkdir -p sub; {script}", new)
+        assert result.exit_code and not new.exists(), result.output
+        assert result.blocked == (
+            f"The command could not create {new}: the sandbox must put an empty file there first."
+        ), result.output
+    new.mkdir()
+    result = await run(world, f"mkdir {new}", new)
+    assert (result.exit_code, result.blocked) == (1, ""), "it exists outside too"
+    await world.env.aclose()
+
+
 GUARDED = [
     "<home>",
     "<home>/.bashrc",
