@@ -83,15 +83,21 @@ class Terminal:
                 self._read(left)
             if seen(self.text):
                 return self.text
-        raise AssertionError(f"pressed {key!r} in vain for {what}; the screen:\n{self.text}")
+        raise AssertionError(f"pressed {key!r} in vain for {what}; {self._state()}")
 
-    def until(self, seen: Callable[[str], bool], what: str) -> str:
-        """Read until the screen is as wanted. Fails with the screen as it is where that does not come about."""
-        end = time.monotonic() + PATIENCE
+    def until(self, seen: Callable[[str], bool], what: str, patience: float = PATIENCE) -> str:
+        """Read until the screen is as wanted. Fails with the screen, and the program's exit status if it has ended."""
+        end = time.monotonic() + patience
         while not seen(self.text):
             if not self._read(end - time.monotonic()):
-                raise AssertionError(f"waited in vain for {what}; the screen:\n{self.text}")
+                raise AssertionError(f"waited in vain for {what}; {self._state()}")
         return self.text
+
+    def _state(self) -> str:
+        status = self.process.poll()
+        ended = "" if status is None else f"the program has ended with status {status}; "
+        last = "" if self.text.strip() else f"; the last output:\n{self.output[-2_000:]!r}"
+        return f"{ended}the screen:\n{self.text}{last}"
 
     def read_for(self, seconds: float) -> None:
         """Read whatever comes in this time, or until the program has ended."""

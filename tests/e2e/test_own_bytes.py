@@ -84,12 +84,9 @@ def test_only_own_bytes_reach_the_terminal_from_a_hostile_session(
 
 
 def settled(terminal: Terminal) -> None:
-    """Two megabytes on one line take a slow machine a while; the screen is looked at all the time."""
-    for _ in range(240):
-        terminal.read_for(0.5)
-        if "All settled." in terminal.text:
-            return
-    raise AssertionError(terminal.text)
+    """Two megabytes on one line take a slow machine a while."""
+    # Less than the time limit of a test, so that a failure shows the screen.
+    terminal.until(lambda screen: "All settled." in screen, "the end of the turn", patience=100.0)
 
 
 def hostile_files(program: Program) -> None:

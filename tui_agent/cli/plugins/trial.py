@@ -10,11 +10,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from time import monotonic
 
 import anyio
 
@@ -118,8 +119,11 @@ def _summarise_warnings(warnings: Sequence[str]) -> str:
     return f"{first} {count} also hard to read."
 
 
-def try_panes(path: Path) -> tuple[Sequence[str], Sequence[str]]:
-    """Draw the plugin's panes for a sample log that contains every kind of event; return faults and notes."""
+def try_panes(path: Path, now: Callable[[], float] = monotonic) -> tuple[Sequence[str], Sequence[str]]:
+    """Draw the plugin's panes for a sample log that contains every kind of event; return faults and notes.
+
+    `now`: returns the time in seconds, to measure each pane.
+    """
     plugin = plugin_at(path.absolute(), "option")
     faults: list[str] = []
     notes = [
@@ -131,7 +135,7 @@ def try_panes(path: Path) -> tuple[Sequence[str], Sequence[str]]:
         return (), notes
     with tempfile.TemporaryDirectory(prefix="tui-agent-") as log:
         shutil.copy(golden_log(), Path(log, EVENTS_FILE))
-        answers = anyio.run(partial(_ask_panes, plugin, Path(log)))
+        answers = anyio.run(partial(_ask_panes, plugin, Path(log), now))
     for name, (answer, seconds) in answers.items():
         if isinstance(answer, PaneFault):
             faults.append(f"The pane {name}: {answer.message}")
@@ -147,7 +151,9 @@ def try_panes(path: Path) -> tuple[Sequence[str], Sequence[str]]:
     return faults, notes
 
 
-async def _ask_panes(plugin: FoundPlugin, log: Path) -> dict[str, tuple[PaneAnswer, float]]:
+async def _ask_panes(
+    plugin: FoundPlugin, log: Path, now: Callable[[], float]
+) -> dict[str, tuple[PaneAnswer, float]]:
     """Draw each pane of the plugin in a child process.
 
     Return a map from the pane's name to (content or fault, seconds).
@@ -157,9 +163,9 @@ async def _ask_panes(plugin: FoundPlugin, log: Path) -> dict[str, tuple[PaneAnsw
     try:
         for name in plugin.panes:
             request = PaneRequest(pane=name, plugin=plugin.name, folder=folder, log=str(log), seq=sys.maxsize)
-            start = anyio.current_time()
+            start = now()
             answer = await client.ask(request, lambda seq: None)
-            answers[name] = answer, anyio.current_time() - start
+            answers[name] = answer, now() - start
     finally:
         await client.close()
     return answers
