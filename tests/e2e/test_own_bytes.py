@@ -174,9 +174,15 @@ def test_no_command_draws_over_the_question_about_it(
             terminal.until_text("say why")
             terminal.read_for(0.5)
             judge_question(name, judge.rows())
+
+            def is_answered(_: str, number: int = number) -> bool:
+                return count(program, "permission.decided") == number
+
+            # Escape is not sent again once the question is gone: it would stop the turn.
             terminal.press_until(
-                "\x1b", lambda _, number=number: count(program, "permission.decided") == number, "the answer"
+                "\x1b", lambda screen: is_answered(screen) or "say why" not in screen, "the answer"
             )
+            terminal.until(is_answered, "the record of the answer")
         terminal.until_text("All settled.")
         assert foreign(terminal.output, size) == []
 
