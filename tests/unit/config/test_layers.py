@@ -11,6 +11,7 @@ from tui_agent.config.project import trust
 from tui_agent.config.project.project_files import read_project_files
 from tui_agent.config.settings.layers import load_config, merge_environment
 from tui_agent.config.settings.settings import Config
+from tui_agent.config.settings.validation_errors import MAX_ERRORS
 from tui_agent.errors import ConfigError
 
 
@@ -141,6 +142,17 @@ def test_all_wrong_keys_of_a_file_are_named_in_one_message(place: Place) -> None
         "Line 2: 'policy' is 'never': input should be 'plan', 'ask', 'accept-edits' or 'bypass'. Correct the value. "
         "Line 5: 'budgets.max_parts' is -1: input should be greater than 0. Correct the value. "
         "'hook.0.event' is missing. Add it."
+    )
+
+
+def test_of_many_wrong_keys_the_first_are_named(place: Place) -> None:
+    path = place.user("".join(f"odd_{number}_value = 1\n" for number in range(10_000)))
+    with pytest.raises(ConfigError) as caught:
+        place.load()
+    message = caught.value.message
+    assert message.startswith(f"{path}, line 1: unknown key 'odd_0_value'. Remove or correct it. Line 2: ")
+    assert message.endswith(
+        f"Line {MAX_ERRORS}: unknown key 'odd_4_value'. Remove or correct it. More keys are wrong."
     )
 
 

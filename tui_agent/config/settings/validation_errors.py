@@ -56,15 +56,22 @@ def describe_errors(error: ValidationError, tree: object, kind: Any, *, place: P
 
 
 def describe_wrong_keys(error: ValidationError, tree: object, kind: Any) -> list[tuple[list[str], str]]:
-    """Return (path from the top of `tree`, description) for each wrong or missing key of `tree`.
+    """Return (path, description) for each of the first `MAX_ERRORS` wrong or missing keys of `tree`.
+
+    A path begins at the top of `tree`. If there are more wrong keys, the last pair says so, with an empty path.
 
     `kind`: the expected type of `tree`.
     """
     errors = error.errors()
-    described = [describe_error(details, tree, kind, lists_known=len(errors) == 1) for details in errors]
     # A value that fits no type of a union has one error for each type. The first one is enough.
-    first = {tuple(parts): (parts, problem) for parts, problem in reversed(described)}
-    return list(reversed(first.values()))
+    wrong_keys: dict[tuple[str, ...], str] = {}
+    for details in errors:
+        parts, problem = describe_error(details, tree, kind, lists_known=len(errors) == 1)
+        if len(wrong_keys) == MAX_ERRORS and tuple(parts) not in wrong_keys:
+            wrong_keys[()] = "More keys are wrong."
+            break
+        wrong_keys.setdefault(tuple(parts), problem)
+    return [(list(parts), problem) for parts, problem in wrong_keys.items()]
 
 
 def describe_error(

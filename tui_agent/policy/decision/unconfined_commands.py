@@ -118,9 +118,9 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
 def must_leave_sandbox(lines: Lines, facts: PolicyFacts) -> bool:
     """Return True if fully understood commands must run outside the sandbox, because they always fail inside.
 
-    They change git's settings, which are always read-only in the sandbox, or they delete or move a file, or create a folder or
-    link, outside the workspace. In a protected folder, the sandbox can only make single files writable, and an approved
-    file that is missing must exist, empty, before the command starts.
+    They change git's settings, which are always read-only in the sandbox, or they delete or move a file, or create a
+    folder or link, outside the workspace. In a protected folder, the sandbox can only make single files writable, and an
+    approved file that is missing must exist, empty, before the command starts.
     """
     # Code, also that of git's hooks, must not run outside the sandbox just because the same line deletes a file there.
     if not facts.sandboxed or any(
