@@ -314,6 +314,25 @@ async def test_a_removal_outside_that_the_user_allowed_runs_outside_after_one_qu
             assert told(bench) == "[exit 0, no output]" and not await target.exists()
 
 
+async def test_a_folder_outside_that_the_user_allowed_is_created() -> None:
+    require_sandbox()
+    with elsewhere() as base:
+        root = base / "workspace"
+
+        def confined(_: Path) -> LocalEnvironment:
+            return LocalEnvironment(root, confinement=confinement(root, base / "home", base / "records"))
+
+        root.mkdir()
+        script = run(f"mkdir {base}/new && touch {base}/new/a.txt")
+        async with running(
+            base, script, tools(), env=confined, policy=RulePolicy().decide, policy_name="ask"
+        ) as bench:
+            answering(bench, "allow", rule="")
+            bench.submit(SubmitPrompt(text="go"))
+            await bench.until("turn.finished")
+            assert told(bench) == "[exit 0, no output]" and (base / "new" / "a.txt").exists()
+
+
 async def test_a_program_in_the_sandboxs_own_tmp_is_not_offered_outside() -> None:
     require_sandbox()
     with elsewhere() as base:
