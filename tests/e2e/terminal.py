@@ -74,11 +74,14 @@ class Terminal:
         """Type."""
         os.write(self._master, keys.encode())
 
-    def press_until(self, key: str, seen: Callable[[str], bool], what: str) -> str:
-        """Press a key, again where nothing comes of it: a question is deaf at first to keys that were typed blindly."""
-        for _ in range(int(PATIENCE / AGAIN)):
+    def press_until(self, key: str, seen: Callable[[str], bool], what: str, again_s: float = AGAIN) -> str:
+        """Press a key, again where nothing comes of it: a question is deaf at first to keys that were typed blindly.
+
+        `again_s`: seconds before the key is pressed again.
+        """
+        for _ in range(int(PATIENCE / again_s)):
             self.send(key)
-            again = time.monotonic() + AGAIN
+            again = time.monotonic() + again_s
             while not seen(self.text) and (left := again - time.monotonic()) > 0:
                 self._read(left)
             if seen(self.text):
