@@ -228,7 +228,7 @@ def tool(
 
     A parameter `ctx` gets the `ToolContext`. Raise `PluginError` if no effects are declared.
 
-    - `reads`, `writes`: names of parameters with paths; `connects`: with host names; `runs`: with commands for bash.
+    - `reads`, `writes`, `connects`, `runs`: names of parameters with paths (`reads`, `writes`), hosts, or bash commands.
     - `internal`: name for the part of the session that the tool changes, e.g. `todos`.
     - `effects`: function that returns the effects. Its parameters are those of the tool, without `ctx`.
     - `target`: function that returns the text shown for a call (default: the value of the first declared parameter).

@@ -434,7 +434,7 @@ class Rewind:
                 self._recorder.append(message.model_copy(update={"place": None}))
 
     def _keep_settings(self, before: SessionStateView) -> None:
-        """Record the current workspace, title and settings on the new branch, and revoke all other rules."""
+        """Record the current workspace, title and settings on the new branch, and revoke rules not granted `before`."""
         recorder = self._recorder
         if before.workspace != recorder.state.workspace:
             recorder.append(WorkspaceMoved(workspace=before.workspace, previous=recorder.state.workspace))
