@@ -317,6 +317,8 @@ class AgentApp(SessionApp, inherit_bindings=False):
             hidden |= {"start_pick"}
         if chat is not None and not chat.can_toggle(chat.cursor):
             hidden |= {"chat_fold"}
+        if "find" in scopes:  # the key closes the search first
+            hidden |= {"stop"}
         if controller is not None and not (self.notice.is_cut_off or (running and controller.chat.openable)):
             hidden |= {"open_block"}
         actions = [action for action in self.actions if action.name not in hidden]

@@ -363,6 +363,18 @@ async def test_the_footer_names_the_keys_of_what_has_the_focus() -> None:
         assert driven.app.prompt.editor.has_focus
 
 
+async def test_while_a_turn_runs_esc_has_one_meaning_in_the_footer_of_a_search() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.feed(TurnStarted(turn=3))
+        await driven.settle()
+        await find(driven, "shift")
+        assert [hint for hint in footer(driven) if hint[0] == "Esc"] == [("Esc", "close search")]
+        await driven.press("escape")
+        assert kinds(driven) == []
+        await driven.press("escape")
+        assert kinds(driven) == [Interrupt]
+
+
 async def test_n_and_shift_n_go_through_the_matches_until_esc_closes_the_search() -> None:
     async with open_app(golden("night_shift")) as driven:
         widget = await find(driven, "shift")
