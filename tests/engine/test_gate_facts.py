@@ -115,7 +115,8 @@ async def test_what_is_known_of_the_workspace_is_a_fact_of_the_decision(
     assert places["link/c"] == str(tmp_path / "elsewhere" / "c")
 
 
-async def test_a_home_is_a_name_as_any_other_to_a_tool_that_runs_nothing(tmp_path: Path) -> None:
+async def test_a_folder_named_like_a_home_is_one_to_a_tool_that_runs_nothing(tmp_path: Path) -> None:
+    (tmp_path / "workspace" / "~").mkdir(parents=True)
     found: list[PolicyFacts] = []
 
     def noting(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:

@@ -5,6 +5,7 @@ Parallel-safe calls that follow each other run at the same time. After a failed 
 Invariant: every `tool.called` gets a `tool.finished`, at the latest when the turn ends.
 """
 
+import os
 from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
@@ -31,7 +32,8 @@ from tui_agent.json_text import parse_json
 from tui_agent.models.tool_call_repair import tool_name
 from tui_agent.protocol.base import AgentId, text_preview
 from tui_agent.protocol.display import DisplayBlock, TextBlock
-from tui_agent.protocol.effects import RunEffect
+from tui_agent.protocol.effects import Effect, ReadEffect, RunEffect, WriteEffect
+from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStatus
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 from tui_agent.protocol.settings import AgentState
@@ -169,6 +171,7 @@ class ToolPhase:
             return None
         try:
             effects = tool.effects(args)
+            await self._refuse_home_paths(effects)
             if edit_failed and any(isinstance(effect, RunEffect) for effect in effects):
                 shown = (TextBlock(text=_AFTER_FAILED_EDIT),)
                 self._close(plan.call, agent, "interrupted", _AFTER_FAILED_EDIT, "not run", shown)
@@ -191,6 +194,16 @@ class ToolPhase:
             self._close(plan.call, agent, "denied", verdict.for_model, verdict.summary)
             return None
         return checked, verdict
+
+    async def _refuse_home_paths(self, effects: Sequence[Effect]) -> None:
+        """Raise `ToolError` for a file tool's path that begins with `~`, unless the workspace has a folder `~`."""
+        env = self._parts.env
+        paths = [effect.path for effect in effects if isinstance(effect, ReadEffect | WriteEffect)]
+        path = next((path for path in paths if path == "~" or path.startswith("~/")), None)
+        if path is None or await env.stat("~") is not None:
+            return
+        hint = f"Use {_expand_home(path)}." if env.name == LOCAL_ENVIRONMENT else "Use the absolute path."
+        raise ToolError(f"File tools do not expand `~` in {path}.", hint=hint)
 
     async def _run_group(self, ready: Sequence[_AllowedCall]) -> Sequence[ToolFinished]:
         if len(ready) == 1:
@@ -244,6 +257,10 @@ class ToolPhase:
             ),
             agent=agent,
         )
+
+
+def _expand_home(path: str) -> str:
+    return os.path.expanduser(path)  # noqa: PTH111 - does not raise if there is no home
 
 
 def _malformed_message(raw: str) -> str:
