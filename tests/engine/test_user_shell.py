@@ -56,6 +56,37 @@ async def test_a_running_command_is_in_the_state_with_its_output_until_it_ends(t
         assert not bench.recorder.state.is_busy
 
 
+@pytest.mark.parametrize(
+    ("command", "left"),
+    [
+        ("sleep 300 & echo x", "1 process left running was"),
+        (
+            "(sleep 300; true) > /dev/null 2>&1 & sleep 300 > /dev/null 2>&1 & echo x",
+            "3 processes left running were",
+        ),
+    ],
+)
+async def test_a_process_left_running_is_stopped_and_you_and_the_model_read_it(
+    tmp_path: Path, command: str, left: str
+) -> None:
+    async with running(tmp_path, [say("Seen.")]) as bench:
+        bench.submit(RunUserShell(command=command))
+        await bench.until("user.shell_finished")
+        end, note = _end(bench), f"[{left} stopped. To keep a process running, start it in another terminal.]"
+        assert (end.exit_code, text_preview(end.output)) == (0, f"x\n{note}")
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        assert note in str(bench.model.requests[0].messages)
+
+
+@pytest.mark.parametrize("command", ["sleep 0.1 & wait; echo x", "echo x | cat", "echo x > >(cat)"])
+async def test_a_command_that_leaves_nothing_has_no_note(tmp_path: Path, command: str) -> None:
+    async with running(tmp_path, []) as bench:
+        bench.submit(RunUserShell(command=command))
+        await bench.until("user.shell_finished")
+    assert text_preview(_end(bench).output) == "x\n"
+
+
 async def test_output_is_formed_for_the_width_of_the_client_which_no_event_records(tmp_path: Path) -> None:
     async with running(tmp_path, []) as bench:
         bench.submit(RunUserShell(command="echo $COLUMNS"))

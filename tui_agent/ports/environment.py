@@ -107,6 +107,8 @@ class ExecResult:
     """Sentences about misleading output. For example, the sandbox makes some files appear empty."""
     cut_offset: int = 0
     """The offset of the missing bytes in `output`, if it was too long (0: nothing is missing)."""
+    leftover_count: int = 0
+    """Number of processes that still ran when the program itself had ended, as far as known. They were stopped."""
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -81,6 +81,14 @@ def close_shell(recorder: Recorder, started: UserShellStarted, history: Sequence
     )
 
 
+def _leftover_note(count: int) -> str:
+    """Return a note about processes that were stopped at the command's end (`sleep 60 &`), or an empty string."""
+    if not count:
+        return ""
+    left = "1 process left running was" if count == 1 else f"{count} processes left running were"
+    return f"[{left} stopped. To keep a process running, start it in another terminal.]"
+
+
 class _ShellRun:
     def __init__(self, parts: EngineParts, command: RunUserShell) -> None:
         self._parts = parts
@@ -125,7 +133,7 @@ class _ShellRun:
             self._output[:] = result.output[: result.cut_offset] + note + result.output[result.cut_offset :]
         self._exit_code = result.exit_code
         self._end = _ENDS.get(result.outcome, "failed")
-        self._note = "" if result.outcome == "exited" else result.message
+        self._note = _leftover_note(result.leftover_count) if result.outcome == "exited" else result.message
 
     def _only_reads(self) -> bool:
         effects = (RunEffect(script=self._command.command),)

@@ -274,6 +274,7 @@ class ContainerCommand:
         self._client = client
         self._marker = marker
         self.limits = ProcessControl()
+        self.leftover_count = 0  # not known
 
     @property
     def code(self) -> int | None:

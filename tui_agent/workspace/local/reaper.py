@@ -35,6 +35,8 @@ OOM_SCORE = 500
 """Minimum `oom_score_adj` of commands: if memory is short, the kernel kills commands before tui-agent."""
 KILL_INTERVAL_S = 0.01
 """Seconds between two rounds of killing a command's processes."""
+EXIT_TIME_S = 0.02
+"""Time for processes that are about to exit, in seconds: they do not count as left running."""
 IGNORED_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
 MAX_DESCRIPTORS = 32
 """Maximum number of descriptors in one order to start a command."""
@@ -163,6 +165,9 @@ class Warden:
         self._buffer = b""
         self._kill_at: float | None = None
         self._killed: set[int] = set()
+        self._has_ended = False
+        self._leftover_count = 0
+        """Number of processes that still ran after the command itself had ended."""
         self.is_abandoned = False
         """True if tui-agent ended, or closed the socket, before the command ended."""
         self._groups = ControlGroups(options["groups"], order["name"], options["processes"])
@@ -188,7 +193,7 @@ class Warden:
             if self._kill_at is not None and time.monotonic() >= self._kill_at:
                 self._end(signal.SIGKILL)
         self._groups.remove()
-        self._send_line(f"gone {len(self._killed)}")
+        self._send_line(f"gone {self._leftover_count}")
         return len(self._killed)
 
     def _start(self, descriptors: list[int]) -> bool:
@@ -255,13 +260,17 @@ class Warden:
         for line in lines:
             word, _, rest = line.decode().partition(" ")
             if word == "end" and self._kill_at is None:
-                self._end(signal.SIGTERM)
+                if self._has_ended and find_descendants(os.getpid()):
+                    time.sleep(EXIT_TIME_S)
+                count = self._end(signal.SIGTERM)
+                self._leftover_count = count if self._has_ended else 0
             self._kill_at = time.monotonic() + (float(rest) if word == "end" else 0.0)
         return True
 
     def _reap(self) -> None:
         for child, code in reap_children():
             if child == self._leader:
+                self._has_ended = True
                 self._send_line(f"ended {code}")
 
     def _is_tree_empty(self) -> bool:
@@ -272,11 +281,13 @@ class Warden:
             return self._is_subreaper or not is_group_alive(self._leader)
         return False
 
-    def _end(self, signal_number: signal.Signals) -> None:
+    def _end(self, signal_number: signal.Signals) -> int:
+        """Send a signal to all processes of the command, and return their number (on macOS: 0)."""
         if not LINUX:  # the descendants are unknown there, but most stay in the command's process group
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._leader, signal_number)
         processes = find_descendants(os.getpid())
+        count = len(processes)
         if signal_number == signal.SIGKILL:
             self._killed.update(pid for pid, _ in processes)
             self._groups.kill()
@@ -287,6 +298,7 @@ class Warden:
             send_signal(pid, parent, signal_number)
             if signal_number == signal.SIGTERM:  # continue a stopped process so that it can handle SIGTERM
                 send_signal(pid, parent, signal.SIGCONT)
+        return count
 
     def _send_line(self, message: str) -> None:
         with suppress(OSError):  # tui-agent has ended; reading from the socket reports that too

@@ -45,6 +45,8 @@ class Child:
         self.code: int | None = None
         """Exit code of the command itself (a `subprocess` return code); None while it runs."""
         self.is_gone = False
+        self.leftover_count = 0
+        """Number of processes that still ran when the command itself had ended."""
 
     def await_start(self) -> StartFailure | None:
         """Wait until the command has started, or return why it failed. Blocks: call it in a thread."""
@@ -111,6 +113,7 @@ class Child:
                 self.code = int(rest)
             elif kind == "gone":
                 self.is_gone = True
+                self.leftover_count = int(rest)
 
     def _send_line(self, message: str) -> None:
         if not self.is_gone and self._line.fileno() >= 0:

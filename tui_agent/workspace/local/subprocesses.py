@@ -73,6 +73,9 @@ class RunningProgram(Protocol):
     @property
     def code(self) -> int | None: ...
 
+    @property
+    def leftover_count(self) -> int: ...
+
     async def wait(self) -> None: ...
 
     async def end(self, grace: float) -> None: ...
@@ -182,6 +185,7 @@ async def run_command(
         duration_ms=(time.monotonic() - began) * 1000,
         message=describe_end(outcome, code, command.timeout),
         stderr=b"" if errors is None else errors.output(),
+        leftover_count=program.leftover_count,
     )
 
 
