@@ -326,21 +326,9 @@ class AgentApp(SessionApp, inherit_bindings=False):
         words = _key_words(self, goes_back=goes_back)
         keys = footer(actions, scopes, running=running)
         keys = [key._replace(word=words.get(key.action, key.word)) for key in keys]
-        candidate = self.prompt.menu.candidate
-        if in_menu and candidate is None:
-            useful = ("choose", "close_menu") if self.prompt.menu.candidates else ("close_menu",)
-            keys = [key for key in keys if key.action in useful]
-        elif (
-            in_menu
-            and candidate is not None
-            and (candidate.needs_whole_word or (candidate.dimmed and candidate.runs))
-        ):
-            keys = [key for key in keys if key.action != "accept"]
-        elif in_menu and self.prompt.menu.is_mention_complete(self.editor):
-            keys = [key._replace(word="send") if key.action == "accept" else key for key in keys]
-        elif in_menu and not self.prompt.menu.runs:
-            keys = [key._replace(word="insert") if key.action == "accept" else key for key in keys]
-        if not in_menu and not running and (quits := self.key_of("copy_or_stop")):
+        if in_menu:
+            keys = _menu_keys(self, keys)
+        elif not running and (quits := self.key_of("copy_or_stop")):
             keys.append(KeyHint(f"{quits} {quits}", "quit", "quit"))
         self.footer.set_keys(keys)
 
@@ -450,6 +438,19 @@ def draw(app: AgentApp) -> int:
     if app.then:
         return subprocess.call([sys.executable, "-P", "-m", "tui_agent", *app.then])
     return status if status is not None else 1
+
+
+def _menu_keys(app: AgentApp, keys: list[KeyHint]) -> list[KeyHint]:
+    """Return the footer's keys while the prompt's menu is open, with the words for what they do now."""
+    menu = app.prompt.menu
+    candidate = menu.candidate
+    if candidate is None:
+        useful = ("choose", "close_menu") if menu.candidates else ("close_menu",)
+        return [key for key in keys if key.action in useful]
+    if candidate.needs_whole_word or (candidate.dimmed and candidate.runs):
+        return [key for key in keys if key.action != "accept"]
+    word = "send" if menu.is_mention_complete(app.editor) else "" if menu.runs else "insert"
+    return [key._replace(word=word) if word and key.action == "accept" else key for key in keys]
 
 
 def _key_words(app: AgentApp, *, goes_back: bool) -> dict[str, str]:
