@@ -37,6 +37,8 @@ class PolicyFacts:
     """Absolute paths such as `/tmp/x`. In the sandbox, they lead to its own temporary folder."""
     restorable_files: frozenset[str] = frozenset()
     """Absolute paths of files that `/undo` can restore: their current content is in the newest checkpoint."""
+    unrestorable_files: frozenset[str] = frozenset()
+    """Absolute paths of files that the call writes or moves by name and that `/undo` cannot restore."""
     secrets: tuple[SecretFile, ...] = ()
     """Possible secret files in the scanned part of the workspace."""
     public_files: frozenset[str] = frozenset()
@@ -140,6 +142,20 @@ class Policy(Protocol):
 
     def written_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """Return the files that the commands of a call write, relative to the workspace."""
+        ...
+
+    def changed_files(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+        """Return the files that commands may write or move by name, relative to the workspace.
+
+        For `cp a b`, these are `b` and, in case `b` is a folder, `b/a`.
+        """
+        ...
+
+    def changed_patterns(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+        """Return the shell patterns of files that commands write or move, relative to the workspace.
+
+        Patterns with `**`, which can match files in all folders, are left out.
+        """
         ...
 
     def deleted_files(self, effects: Sequence[Effect]) -> tuple[str, ...]:

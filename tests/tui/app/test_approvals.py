@@ -215,7 +215,7 @@ async def test_every_command_of_a_line_has_its_row_in_sight(size: tuple[int, int
             "runs code from outside",
             "2 pytest -q … runs code in this workspace",
             "3 > report.txt writes report.txt, a new file",
-            "Undo /undo restores the changed files, but nothing else",
+            "Undo /undo restores only changed files, and no ignored ones",
             "Y Yes, this once",
         ):
             assert any(wanted in row for row in rows), wanted

@@ -121,6 +121,8 @@ class CheckpointRecorder:
         self._guard = anyio.Lock()
         self._is_open = False
         self._open_call: tuple[CallId, Author] | None = None
+        self._named_paths: Sequence[str] = ()
+        """The files that the running call names: they are compared even if git ignores them."""
         self._missed = UncheckpointedChanges()
         self._baseline: Baseline | None = None
         self._is_fault_reported = False
@@ -174,7 +176,8 @@ class CheckpointRecorder:
         """Prepare a call that can change files: take a checkpoint of changes by the user or other programs.
 
         `author`: author of the call's changes. None if the policy has proven that the call changes nothing.
-        `paths`: files to compare with the newest checkpoint even if git ignores them.
+        `paths`: files that the call names. Before and after the call, they are compared with the newest checkpoint
+        even if git ignores them.
         """
         if self._store is None:
             if self._must_report_refusal:  # report once, before the first change
@@ -186,10 +189,11 @@ class CheckpointRecorder:
             return
         async with self._guard:
             self._open_call = None if author is None else (call_id, author)
+            self._named_paths = sorted(set(paths))
             # A store that cannot be opened must not delay every call, so the attempts are rare.
             if self._is_open or self._clock.monotonic() >= self._retry_at:
                 with self._reporting_faults():
-                    await self._checkpoint_others(sorted(set(paths)))
+                    await self._checkpoint_others(self._named_paths)
             self.turn_start = None
 
     async def find_call_changes(
@@ -211,7 +215,9 @@ class CheckpointRecorder:
         async with self._guard:
             with self._reporting_faults():
                 if self._is_open:
-                    changes = await self._use_store(lambda store: store.find_changes(sorted_paths))
+                    changes = await self._use_store(
+                        lambda store: store.find_changes(sorted_paths, extra_paths=self._named_paths)
+                    )
             if changes is None:
                 self._missed.add(author, sorted_paths)
         if changes is not None and sorted_paths is None:

@@ -90,7 +90,8 @@ class Gate:
         Raise `ToolError` if the call would fail even with permission.
         """
         scan, restorable = await self._facts.scan_workspace(checked), await self._restorable.find(checked)
-        case = JudgedCall.from_checked(checked, hook_verdict, scan, restorable, tried)
+        unrestorable = await self._restorable.find_unrestorable(checked)
+        case = JudgedCall.from_checked(checked, hook_verdict, scan, restorable, unrestorable, tried)
         open_calls = self._parts.recorder.state.open_calls
         asked_before = any(item.awaits_decision for item in open_calls if item.call_id == case.call.call_id)
         preview = Preview(())
@@ -164,7 +165,9 @@ class Gate:
 
     async def decide_rerun(self, checked: CheckedCall, refused: ExecResult) -> Rerun:
         """Decide about another run after the sandbox blocked a call, and record the decision."""
-        case = JudgedCall.from_checked(checked)
+        case = JudgedCall.from_checked(
+            checked, unrestorable=await self._restorable.find_unrestorable(checked)
+        )
         if refused.needed_secrets:
             return await self._decide_with_files(case, refused)
         return await self._decide_outside(case, refused)
@@ -199,7 +202,7 @@ class Gate:
                 "digest": self._digest(case, content),
                 "rule_error": rule_fault,
                 "rerun": "with_files",
-                "unrestorable": await self._find_unrestorable(refused),
+                "unrestorable": await self._restorable.find_unrestorable_again(case, refused),
             }
             request, answer = await self._ask_user(case, decision, judged, preview, changes)
             if answer.decision == "deny" or answer.rule in ("", opening_rule(paths)):
@@ -229,7 +232,7 @@ class Gate:
         changes = {
             **self._outside_changes(case, preview.content),
             "rerun": "outside",
-            "unrestorable": await self._find_unrestorable(refused),
+            "unrestorable": await self._restorable.find_unrestorable_again(case, refused),
         }
         request, answer = await self._ask_user(case, decision, judged, preview, changes)
         # No rule may let later commands leave the sandbox unasked, whatever a client sends.
@@ -238,12 +241,6 @@ class Gate:
         if verdict.allowed:
             return Rerun()
         return Rerun(f"The command was not run outside the sandbox: {verdict.for_model}")
-
-    async def _find_unrestorable(self, refused: ExecResult) -> tuple[str, ...]:
-        """Return the names of the secret files that another run can change and `/undo` cannot restore."""
-        files = refused.changed_secrets
-        restorable = await self._restorable.select([file.path for file in files if file.path[-1] != "/"])
-        return tuple(file.name for file in files if file.path not in restorable)
 
     def _find_sandbox_only_path(self, case: JudgedCall, judged: dict[str, str]) -> str:
         """Return a path that the call needs and that exists only in the sandbox's own temporary folder, or ""."""
@@ -337,6 +334,7 @@ class Gate:
             environment=env.name if case.is_command and env.name != LOCAL_ENVIRONMENT else "",
             outside_paths=tuple(path for path, real in judged.items() if not self._is_inside(real)),
             missing_paths=missing,
+            unrestorable=case.unrestorable,
         ).model_copy(update=changes)
         self._parts.recorder.append(request, agent=case.agent)
         self._states.set(AgentState.WAITING, f"{request.verb} {request.target}".strip(), agent=case.agent)

@@ -7,6 +7,8 @@ import os
 import posixpath
 from collections.abc import Sequence
 from dataclasses import field, replace
+from glob import iglob
+from itertools import chain, islice
 
 from anyio import to_thread
 
@@ -16,7 +18,7 @@ from tui_agent.engine.hooks import NO_VERDICT, HookVerdict
 from tui_agent.engine.tools.registry import CheckedCall
 from tui_agent.engine.tools.sandbox_retry import files_opened_by
 from tui_agent.engine.tools.tool_access import allowed_tools
-from tui_agent.errors import CheckpointError
+from tui_agent.errors import CheckpointError, EnvironmentFault
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.decision.escalations import GIT
 from tui_agent.policy.decision.profiles import PROFILES
@@ -34,18 +36,24 @@ from tui_agent.ports.policy import Decision, Policy, PolicyFacts
 from tui_agent.protocol.effects import Effect
 from tui_agent.workspace.local.secret_files import find_public_certificates
 
+_MAX_MATCHES = 1000
+"""Maximum number of files that the shell patterns of one call stand for."""
+
 
 @dataclass(frozen=True, slots=True)
 class JudgedCall(CheckedCall):
     """A tool call, and the facts for the decision about it.
 
     - `restorable`: files that the call deletes by name and that `/undo` can restore.
+    - `unrestorable`: files that the call writes or moves by name and that `/undo` cannot restore, relative to the
+      workspace.
     - `tried`: result of running the call's command in the sandbox on trial, or None.
     """
 
     hook_verdict: HookVerdict = NO_VERDICT
     scan: WorkspaceScan = field(default_factory=WorkspaceScan)
     restorable: frozenset[str] = frozenset()
+    unrestorable: tuple[str, ...] = ()
     tried: ExecResult | None = None
 
     @classmethod
@@ -55,6 +63,7 @@ class JudgedCall(CheckedCall):
         hook_verdict: HookVerdict = NO_VERDICT,
         scan: WorkspaceScan | None = None,
         restorable: frozenset[str] = frozenset(),
+        unrestorable: tuple[str, ...] = (),
         tried: ExecResult | None = None,
     ) -> "JudgedCall":
         """Create an instance from a checked call. Each other argument sets the field of the same name."""
@@ -67,6 +76,7 @@ class JudgedCall(CheckedCall):
             hook_verdict,
             scan or WorkspaceScan(),
             restorable,
+            unrestorable,
             tried,
         )
 
@@ -76,7 +86,7 @@ class JudgedCall(CheckedCall):
 
 
 class RestorableFiles:
-    """Finds the files that a call's commands delete and that the session can restore."""
+    """Finds the files that a call's commands change by name, and that the session can or cannot restore."""
 
     def __init__(self, parts: EngineParts, checkpointing: CheckpointRecorder) -> None:
         self._parts = parts
@@ -93,6 +103,47 @@ class RestorableFiles:
             return frozenset()
         inside = find_named_deletions(self._parts.policy, self._parts.env, checked.effects)
         return await self.select(inside)
+
+    async def find_unrestorable(self, checked: CheckedCall) -> tuple[str, ...]:
+        """Return the workspace files that the call's commands write or move and `/undo` cannot restore, sorted.
+
+        The checkpoint before the call saves ignored files too if the commands name them, but no large ones. If the
+        session takes no checkpoints, the result is empty: the user was told so before the first change.
+        """
+        root, store, env = self._parts.env.resolve(""), self._checkpointing.store, self._parts.env
+        if store is None:
+            return ()
+        named = await to_thread.run_sync(find_changed_files, self._parts.policy, root, checked.effects)
+        resolved = env.resolve_all([posixpath.join(root, path) for path in named])
+        inside = {path.removeprefix(f"{root}/") for path in resolved.values() if path.startswith(f"{root}/")}
+        existing = [path for path in sorted(inside) if await self._is_file(path)]
+        if not existing:
+            return ()
+        try:
+            await self._checkpointing.begin()
+            saveable = (await store.find_changes(existing)).paths
+        except CheckpointError as fault:
+            self._checkpointing.report_fault(fault)
+            return ()
+        unsaveable = [path for path in existing if path not in saveable]
+        return tuple([path for path in unsaveable if not await _holds(store, path)])
+
+    async def find_unrestorable_again(self, case: JudgedCall, refused: ExecResult) -> tuple[str, ...]:
+        """Return the names of the files that another run of the call can change and `/undo` cannot restore.
+
+        `refused`: the result of the first run. Another run can also change the secret files that the sandbox hid.
+        """
+        secrets = refused.changed_secrets
+        restorable = await self.select([file.path for file in secrets if file.path[-1] != "/"])
+        names = (file.name for file in secrets if file.path not in restorable)
+        return tuple(dict.fromkeys((*case.unrestorable, *names)))
+
+    async def _is_file(self, path: str) -> bool:
+        try:
+            info = await self._parts.env.stat(path)
+        except EnvironmentFault:  # the command will fail too
+            return False
+        return info is not None and info.kind == "file"
 
     async def select(self, inside: Sequence[str]) -> frozenset[str]:
         """Return those of the workspace files `inside` (absolute paths) that `/undo` can restore."""
@@ -116,6 +167,17 @@ def find_named_deletions(policy: Policy, env: Environment, effects: Sequence[Eff
     deleted = [posixpath.normpath(f"{root}/{path}") for path in policy.deleted_files(effects)]
     resolved = env.resolve_all(deleted)
     return [path for path in resolved if resolved[path] == path and path.startswith(f"{root}/")]
+
+
+def find_changed_files(policy: Policy, root: str, effects: Sequence[Effect]) -> list[str]:
+    """Return the files that a call's commands write or move by name or by a shell pattern. Blocks: call it in a thread.
+
+    A name is relative to the workspace `root` or absolute, or begins with `~`. It can be that of a new file.
+    """
+    patterns = policy.changed_patterns(effects)
+    # As in a shell, and unlike with `Path.glob`, `*` does not match hidden files.
+    matches = chain.from_iterable(iglob(pattern, root_dir=root) for pattern in patterns)  # noqa: PTH207
+    return [*policy.changed_files(effects), *islice(matches, _MAX_MATCHES)]
 
 
 async def _holds(store: Checkpoints, path: str) -> bool:
@@ -179,6 +241,7 @@ class CallFacts:
             if isinstance(env, PrivateTempFinder)
             else frozenset(),
             restorable_files=case.restorable,
+            unrestorable_files=frozenset(posixpath.join(env.resolve(""), path) for path in case.unrestorable),
             secrets=case.scan.secrets,
             public_files=find_public_certificates(judged.values()),
             links=case.scan.links,

@@ -18,6 +18,7 @@ from tui_agent.engine.components import EngineParts, is_overridden
 from tui_agent.engine.delta_merge import FlushTimer
 from tui_agent.engine.questions import Asker
 from tui_agent.engine.tools.gate import Gate
+from tui_agent.engine.tools.judged_call import find_changed_files
 from tui_agent.engine.tools.large_results import (
     RecordableResult,
     StoppedOutput,
@@ -108,6 +109,9 @@ class CallRunner:
         recorder, call, agent = self._parts.recorder, checked.call, checked.agent
         if writes:
             written = [effect.path for effect in checked.effects if isinstance(effect, WriteEffect)]
+            written += await to_thread.run_sync(
+                find_changed_files, self._parts.policy, self._parts.env.root, checked.effects
+            )
             paths = await to_thread.run_sync(
                 paths_in_workspace, self._parts.env.root, written, verdict.sandbox_grant.judged
             )

@@ -49,9 +49,14 @@ READS_OUTSIDE: Final = "reads-outside"
 """End of a judgement's id, as in `ask.reads-outside`. The judgement is about reading outside the workspace."""
 
 
+def is_known_file(use: FileUse) -> bool:
+    """Return True if `use` is the use of one file or folder that the command names exactly."""
+    return use.certainty is Certainty.KNOWN and not use.below
+
+
 def is_single_deletion(use: FileUse) -> bool:
     """Return True if `use` is the deletion of one file that the command names exactly."""
-    return use.action == "delete" and use.certainty is Certainty.KNOWN and not use.below
+    return use.action == "delete" and is_known_file(use)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +235,9 @@ class FileJudge:
         elif not location.inside:
             why = f"{location.given} is outside this workspace"
             risk = f"{why}."
+        elif policy != "bypass" and self._is_unrestorable(location, pattern=pattern):
+            verdict, why = "ask", f"no checkpoint can hold {location.given}"
+            risk = "It may change a file that /undo cannot restore."
         elif verdict == "allow" and policy != "bypass" and self.guards.is_run_by_others(location):
             verdict, why = "ask", f"other programs run {location.given} without asking"
         if location.inside and not removes:
@@ -242,6 +250,17 @@ class FileJudge:
             restorable
             and self.profile.writes_inside == "allow"
             and not self.guards.is_run_by_others(location)
+        )
+
+    def _is_unrestorable(self, location: Place, *, pattern: bool) -> bool:
+        """Return True if the path or pattern of `location` means a file that `/undo` cannot restore."""
+        root = self.facts.workspace.rstrip("/")
+        return location.absolute in self.facts.unrestorable_files or (
+            pattern
+            and any(
+                path_patterns.matches_path(location.relative or "", path.removeprefix(f"{root}/"))
+                for path in self.facts.unrestorable_files
+            )
         )
 
     def _matches_secret(self, location: Place) -> bool:

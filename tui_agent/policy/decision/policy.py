@@ -3,6 +3,7 @@
 Invariant: `decide` is pure and never raises.
 """
 
+import posixpath
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from tui_agent.policy.decision.call_classes import call_classes
 from tui_agent.policy.decision.call_judge import CallJudge
 from tui_agent.policy.decision.escalations import GIT, program_name, runs_git, secrets_read
 from tui_agent.policy.decision.explanation import effect_rows, explain
-from tui_agent.policy.decision.file_judge import is_single_deletion
+from tui_agent.policy.decision.file_judge import is_known_file, is_single_deletion
 from tui_agent.policy.decision.judgement import Judgement, strongest_judgement
 from tui_agent.policy.decision.line_uses import Lines, file_uses, from_workspace, literal_path
 from tui_agent.policy.decision.profiles import PROFILES
@@ -124,6 +125,23 @@ class RulePolicy:
 
     def written_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         return self._files(effects, ("write",), Certainty.KNOWN)
+
+    def changed_files(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+        paths: dict[str, None] = {}
+        for effect, command in _commands(self._read(effects)):
+            uses = [(use.action, path) for use, path in file_uses(effect, command) if is_known_file(use)]
+            moved = [path for action, path in uses if action == "move"]
+            written = [path for action, path in uses if action == "write"]
+            sources = [*moved, *(path for action, path in uses if action == "read")]
+            copies = [
+                posixpath.join(path, posixpath.basename(source)) for path in written for source in sources
+            ]
+            paths.update(dict.fromkeys((*moved, *written, *copies)))
+        return tuple(paths)
+
+    def changed_patterns(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+        patterns = self._files(effects, ("write", "move"), Certainty.BOUNDED)
+        return tuple(pattern for pattern in patterns if "**" not in pattern)
 
     def deleted_files(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         uses = list(_uses(self._read(effects)))

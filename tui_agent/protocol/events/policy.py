@@ -68,7 +68,7 @@ class PermissionRequested(Payload):
     agrees, the call runs again: outside the sandbox, or in it with access to the files that it needs.
 
     `outside_paths`: paths in the call's effects that lead out of the workspace, directly or through a link.
-    `unrestorable`: files with secrets that the call may change or delete, and that `/undo` cannot restore.
+    `unrestorable`: files that the call may change or delete, and that `/undo` cannot restore.
     `missing_paths`: paths that the call's commands delete although nothing existed there before the call first ran.
     """
 

@@ -3,6 +3,7 @@
 Invariant: paths and hosts are never shortened, and hidden characters are shown.
 """
 
+import re
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import NamedTuple
@@ -29,6 +30,12 @@ MIN_CELLS_BESIDE_LABEL = 36
 """On screens narrower than this number of cells, effects are drawn below their command, and texts below their label."""
 MIN_TARGET_WIDTH = 10
 """Minimum width, in cells, for the file or host of an effect. If there is less room, effects go below their command."""
+_EXACT_VERBS = frozenset(
+    {"reads", "lists", "is given", "starts", "writes", "moves", "deletes", "network", "only reads"}
+)
+"""Verbs of effects that change no other files than those that they name."""
+_UNNAMED_FILES = re.compile(r"files that it does not name|[*?\[]|, \d+ more$")
+"""Matches targets that stand for files without their names."""
 _FILE_VERBS = frozenset({"writes", "deletes", "removes"})
 """Verbs of effects on files. Only logs of older versions contain `removes`."""
 
@@ -148,13 +155,24 @@ def _undo(request: PermissionRequested, workspace: str, unknown: bool) -> str:
     if not all(_is_inside(path, request, workspace) for path in (*changed, *targets)):
         return "/undo restores nothing outside this workspace"
     if unknown:
-        # The warning about deletions says that /undo may not restore them.
-        return "" if "/undo" in request.risk else "/undo restores the changed files, but nothing else"
+        if "/undo" in request.risk:  # the warning about deletions says that /undo may not restore them
+            return ""
+        if _names_all_changes(request):
+            return "/undo restores the changed files, but nothing else"
+        return "/undo restores only changed files, and no ignored ones"
     if changed:
         return f"/undo restores {format_count(len(changed), 'file')}; /diff shows what changed"
     if any(isinstance(effect, NetworkEffect) for effect in request.effects):
         return "/undo cannot reverse effects on other machines"
     return "nothing to undo"
+
+
+def _names_all_changes(request: PermissionRequested) -> bool:
+    """Return True if the rows of the request's commands name each file that the commands can change."""
+    effects = [effect for command in request.commands for effect in command.effects]
+    return bool(request.commands) and all(
+        effect.verb in _EXACT_VERBS and not _UNNAMED_FILES.search(effect.target) for effect in effects
+    )
 
 
 def _reason(reason: str, policy: str) -> str:

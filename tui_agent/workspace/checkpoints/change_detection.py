@@ -91,9 +91,11 @@ async def find_changes(
     shadow.require_workspace()  # it may have been deleted since the last call
     if changes:
         changes = await limit_to_quota(shadow, changes, skips)
+    # A new file that the previous search looked for did not exist then. So it is like any other new file.
+    seen_first = frozenset(also) - shadow.checked_ignored
     if paths is None:
         shadow.checked_ignored = frozenset(also)
-    await _record_unsaved(shadow, changes, skips, named=paths is not None)
+    await _record_unsaved(shadow, changes, skips, None if paths is not None else seen_first)
     folders = await run_sync(_count_generated, shadow, changes) if paths is None else ()
     names = tuple(folder.path for folder in folders)
     own = [change for change in changes if not (names and change.path.startswith(names))]
@@ -149,14 +151,18 @@ def _is_special(entry: "os.DirEntry[str]") -> bool:
 
 
 async def _record_unsaved(
-    shadow: CheckpointStore, changes: list[ChangedPath], skips: SkippedPaths, *, named: bool
+    shadow: CheckpointStore, changes: list[ChangedPath], skips: SkippedPaths, ignored: frozenset[str] | None
 ) -> None:
+    """Update `unsaved_paths` after a search.
+
+    `ignored`: ignored paths that this search included for the first time. None if all paths were named.
+    """
     new = [change.path for change in changes if change.entry is None]
-    if named:
+    if ignored is None:
         await record_ignored(shadow, new)
     else:
         await record_unhidden(shadow, new, [change.path for change in changes])
-        await record_unsaved(shadow, [*skips.paths(), *shadow.checked_ignored.intersection(new)])
+        await record_unsaved(shadow, [*skips.paths(), *ignored.intersection(new)])
 
 
 def changed_after(shadow: CheckpointStore, paths: Iterable[str], time: float) -> frozenset[str]:

@@ -256,15 +256,16 @@ UNKNOWN = {"Reads": "not known", "Writes": "not known"}
 CONNECTS = "not blocked: the {} can use the network"
 OUTSIDE = {"Undo": "/undo restores nothing outside this workspace"}
 INSIDE = {"Undo": "/undo restores the changed files, but nothing else"}
+UNNAMED = {"Undo": "/undo restores only changed files, and no ignored ones"}
 
 
 @rows(
     "effects, expected",
     [
-        ((), {**UNKNOWN, **INSIDE, "Network": CONNECTS.format("tool")}),
+        ((), {**UNKNOWN, **UNNAMED, "Network": CONNECTS.format("tool")}),
         (
             (McpCallEffect(server="time", tool="now"),),
-            {**UNKNOWN, **INSIDE, "Network": CONNECTS.format("MCP server")},
+            {**UNKNOWN, **UNNAMED, "Network": CONNECTS.format("MCP server")},
         ),
         ((NetworkEffect(host="x.org"),), {"Reads": "nothing else", "Writes": "nothing", "Network": "x.org"}),
         (
@@ -283,7 +284,17 @@ INSIDE = {"Undo": "/undo restores the changed files, but nothing else"}
         ),
         *(
             ((RunEffect(script=script),), INSIDE)
-            for script in ("rm a", f"rm {WORKSPACE}/a", "cat /etc/hosts > a", "make")
+            for script in ("rm a", f"rm {WORKSPACE}/a", "cat /etc/hosts > a", "mv a b && cp b c")
+        ),
+        *(
+            ((RunEffect(script=script),), UNNAMED)
+            for script in (
+                "make",
+                "sed -i s/a/b/ *.json",
+                "python3 -c 1 > a",
+                "tar xf a.tar",
+                "touch a b c d e",
+            )
         ),
         ((WriteEffect(path="/opt/a"),), OUTSIDE),
         ((WriteEffect(path=f"{WORKSPACE}/a"),), {"Undo": "/undo restores 1 file; /diff shows what changed"}),
