@@ -5,6 +5,7 @@ import re
 import pytest
 from textual.events import Paste
 
+from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, end_grace_period, open_app
 from tests.tui.app.turns_story import begun, run_long_command, turn
 from tui_agent.protocol.commands import Redo, Revert, Undo
@@ -235,3 +236,31 @@ async def test_more_kept_files_than_the_log_lists_are_counted_and_can_be_undone_
             assert "1 file restored: gone.py; 5 files removed: back.py, …" in driven.text()
             shown = " ".join(re.sub(r"[│ ]+", " ", driven.text()).split())
             assert "714 files kept, changed by you or another session: f000.py, f001.py, f002.py, …" in shown
+
+
+async def _undo_that_keeps_a_file(driven: Driven, *, turns: int) -> None:
+    """Record turns and an undo of the newest one that keeps a file."""
+    newest = [turn(driven, number, "do it", "done") for number in range(1, turns + 1)][-1]
+    end = len(driven.session.records) - 1
+    driven.session.feed(SessionHeadMoved(to_seq=newest - 1, from_seq=end, reason="undo"))
+    driven.session.feed(
+        CheckpointRestored(source="c" * 40, commit="d" * 40, paths=(), skipped_paths=("a.py",))
+    )
+    await driven.settle()
+
+
+async def test_in_a_new_session_too_kept_files_are_asked_about() -> None:
+    async with open_app(session=begun()) as driven:
+        await _undo_that_keeps_a_file(driven, turns=3)  # so the events of this session have higher numbers
+        hear(driven)
+        await driven.press("escape")
+        second = FakeSession(begun().records, session_id="ses_b")
+        driven.app.spawn = lambda _: second
+        await driven.type("/new")
+        await driven.press("enter")
+        controller = driven.app.controller
+        assert controller is not None
+        await driven.until(lambda: controller.session is second and not controller.sessions.under_way)
+        driven.session = second
+        await _undo_that_keeps_a_file(driven, turns=1)
+        hear(driven)

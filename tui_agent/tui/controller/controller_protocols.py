@@ -91,6 +91,7 @@ class SessionHost(AppContext, Protocol):
     faults: FaultReporter
     drafts: DraftKeeper
 
+    def forget_session(self) -> None: ...
     @property
     def sessions(self) -> HostSessions: ...
     @property

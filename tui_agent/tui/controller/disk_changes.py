@@ -26,6 +26,10 @@ class DiskChanges:
         self._changes: dict[tuple[str, int], DiskChange] = {}
         """Kinds of change outside the app. A key is (path, sequence number of the last event that changed the file)."""
 
+    def begin_session(self) -> None:
+        """Forget the changes of the files, because another session was opened."""
+        self._changes = {}
+
     def by_path(self, views: Views) -> Mapping[str, DiskChange]:
         """Return the kind of change for each file that was changed outside the app, by path.
 

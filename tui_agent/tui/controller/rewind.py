@@ -89,6 +89,15 @@ class RewindActions:
         self._kept_files: tuple[KeptFilesPicker, int | None] | None = None
         """The open question about kept files, and the event to which an undo moved when the question opened."""
 
+    def begin_session(self) -> None:
+        """Close the open questions, and forget the events handled so far, because another session was opened."""
+        for sheet in (self._file_choice, self._kept_files and self._kept_files[0]):
+            if sheet is not None:
+                sheet.dismiss(None)
+        self._asked_at = self._given_back_at = self._to_seq = -1
+        self._picker = self._plan_for = self._file_choice = self._undo_to = self._kept_files = None
+        self._answered = frozenset()
+
     def undo(self, argument: str = "") -> None:
         """Undo the newest turn, and put its message back into the prompt.
 

@@ -147,6 +147,14 @@ class SessionController:
         if watch:
             self.worker(watch_themes(self), "themes")
 
+    def forget_session(self) -> None:
+        """Forget the state of the session before, because another session was opened."""
+        # The events of each session are numbered from 0, so the numbers mean other events now.
+        self.storage_fault_seq = -2
+        self.faults.begin()
+        self.rewind.begin_session()
+        self.disk_changes.begin_session()
+
     # -- state -----------------------------------------------------------------------------------------------------
 
     @property

@@ -157,7 +157,7 @@ class SessionSwitcher:
         `first`: views of the session's end, shown until the whole session is read.
         """
         host, background_fold = self._host, self._background_fold
-        host.faults.begin()
+        host.forget_session()
         host.views = first or Views()
         pump = background_fold.adopt() if first is None and background_fold is not None else None
         await host.chat.begin()
