@@ -201,12 +201,43 @@ async def prepare_restore(
         {path: (entry.git_mode, bits) for path, (entry, bits) in first_kept.items()}, ()
     )
     owned = sorted(theirs | ours.session | _known_paths(shadow, named, differing))
+    # A redo of a file that an earlier undo kept: the version to restore contains the user's change already.
+    contained = await _find_older_versions(shadow, base, source, ours.humans.intersection(differing))
+    ours = replace(ours, humans=ours.humans - contained)
     operations = await run_sync(_plan_operations, shadow, owned, ours, differing, modes_with_first_kept)
     sizes = await shadow.git.read_sizes([operation.new_oid for operation in operations if operation.new_oid])
     small = {oid: size for oid, size in sizes.items() if size <= shadow.limits.shown_bytes}
     contents = await shadow.git.read_contents(small)
     first_commits = {path: ours.first_kept[path] for path in first_kept}
     return PreparedRestore(source, tuple(operations), modes, contents, first_commits, as_found)
+
+
+async def _find_older_versions(
+    shadow: CheckpointStore, base: str, source: str, paths: Collection[str]
+) -> set[str]:
+    """Return those of `paths` whose newest version was saved in a commit after `base` up to `source` too.
+
+    Files with unusual permission bits are left out, because only contents are compared.
+    """
+    entries = {
+        path: shadow.tracked[path]
+        for path in paths
+        if path in shadow.tracked and path not in shadow.modes.unusual
+    }
+    if not entries:
+        return set()
+    commits = await shadow.git("rev-list", f"{base}..{source}", "--")
+    out = await shadow.git(
+        "diff-tree", "--stdin", "-r", "-z", "--root", "--no-renames", "--raw", stdin=commits
+    )
+    older, words = set[str](), iter(split_names(out))
+    for word in words:
+        if word.startswith(":"):  # else it is a commit
+            _, git_mode, _, oid, _ = word.split(" ")
+            path = next(words)
+            if path in entries and entries[path] == (int(git_mode, 8), oid):
+                older.add(path)
+    return older
 
 
 def _known_paths(
