@@ -9,7 +9,9 @@ import shutil
 import stat
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -25,18 +27,29 @@ from tui_agent.folds.session.known_files import find_event_with_known_files
 from tui_agent.folds.session.state_view import OpenCall
 from tui_agent.protocol.base import MAIN_AGENT, CallId
 from tui_agent.protocol.envelope import Envelope, Record, find_payload
-from tui_agent.protocol.events.files import CheckpointTaken
+from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
-from tui_agent.protocol.events.session import ForkChange
+from tui_agent.protocol.events.session import ForkChange, SessionHeadMoved
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted
-from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.events.turn import UserMessageReceived, UserShellStarted
 from tui_agent.protocol.unicode_text import format_count, list_first
 from tui_agent.session.fork_workspace import STORE_NAME, checkout_for_fork, load_state
 from tui_agent.store.forks import find_fork_point
 from tui_agent.store.log_reader import read_marks
+from tui_agent.store.writer_lock import is_locked
 from tui_agent.units import format_bytes
 from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
+_LATER_CHANGES = (
+    CheckpointRestored,
+    CheckpointTaken,
+    FileChanged,
+    SessionHeadMoved,
+    ToolStarted,
+    UserMessageReceived,
+    UserShellStarted,
+)
+"""Events after which the files or the conversation may differ from those of an earlier event."""
 MAX_PLACES = 3
 """Maximum number of folders in a sentence about left-out files."""
 NOT_CHECKPOINTED = "The fork lacks the newest file changes before that event, because no checkpoint has them."
@@ -137,19 +150,38 @@ async def write_files(files: FilesAtEvent, dest: Path) -> tuple[str, ...]:
             # The workspace may be gone. Reading a checkpoint needs any existing folder.
             shadow = GitCheckpoints(files.store.parent, files.store)
             return await checkout_for_fork(shadow, files.commit, dest, files.workspace)
-        with tempfile.TemporaryDirectory(prefix="tui-agent-fork-") as temporary:
-            shadow = GitCheckpoints(files.workspace, Path(temporary) / STORE_NAME)
-            if shadow.unavailable_reason:
-                raise CheckpointError(
-                    shadow.unavailable_reason, hint="Use --here, or copy the folder yourself."
-                )
-            baseline = await shadow.begin("")
-            commit = baseline.commit if baseline is not None else shadow.head
-            return await checkout_for_fork(shadow, commit, dest, files.workspace)
+        async with save_present_files(files) as present:
+            shadow = GitCheckpoints(present.store.parent, present.store)
+            return await checkout_for_fork(shadow, present.commit, dest, files.workspace)
     except BaseException:  # also if the user cancels: half of the files must not look like a finished fork
         if not existed:
             await to_thread.run_sync(partial(shutil.rmtree, dest, ignore_errors=True))
         raise
+
+
+@asynccontextmanager
+async def save_present_files(files: FilesAtEvent) -> AsyncIterator[FilesAtEvent]:
+    """Save the present files of the workspace in a temporary repository, and yield them.
+
+    Raise `CheckpointError` if they cannot be saved.
+    """
+    with tempfile.TemporaryDirectory(prefix="tui-agent-fork-") as temporary:
+        store = Path(temporary) / STORE_NAME
+        shadow = GitCheckpoints(files.workspace, store)
+        if shadow.unavailable_reason:
+            raise CheckpointError(shadow.unavailable_reason, hint="Use --here, or copy the folder yourself.")
+        baseline = await shadow.begin("")
+        yield replace(files, store=store, commit=shadow.head if baseline is None else baseline.commit)
+
+
+def has_present_files(folder: Path, records: Iterable[Record], at_seq: int) -> bool:
+    """Return True if the files at the event `at_seq` are the present ones.
+
+    This is so if the session is open and no later event can have changed files. The user's newest changes are then in
+    no checkpoint yet.
+    """
+    later = (record.payload for record in records if record.seq > at_seq and isinstance(record, Envelope))
+    return is_locked(folder / "lock") and not any(isinstance(payload, _LATER_CHANGES) for payload in later)
 
 
 @dataclass(frozen=True, slots=True)

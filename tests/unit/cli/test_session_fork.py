@@ -1,5 +1,6 @@
 """`sessions fork`: where a fork works, with which files, and what is different in it."""
 
+import fcntl
 import io
 import json
 from collections.abc import Callable
@@ -98,7 +99,7 @@ def made(answer: tuple[int, str, str]) -> dict[str, Any]:
 
 
 def files(folder: Path) -> dict[str, str]:
-    return {path.name: path.read_text() for path in sorted(folder.iterdir())}
+    return {path.name: path.read_text() for path in sorted(folder.iterdir()) if path.name != ".git"}
 
 
 def test_a_folder_holds_the_files_as_they_were_at_the_event(call: Call, tmp_path: Path, work: Path) -> None:
@@ -193,6 +194,31 @@ def test_without_any_checkpoint_they_are_those_of_the_workspace_now(
     assert status == 0
     assert "The fork gets the workspace's current files." in out
     assert files(tmp_path / "try") == files(work)
+
+
+@pytest.mark.parametrize("option", ["--folder", "--worktree"])
+def test_at_the_end_of_an_open_session_the_files_are_the_present_ones(
+    call: Call, tmp_path: Path, work: Path, option: str
+) -> None:
+    git(work, "init", "-q", "-b", "main")
+    git(work, "commit", "-q", "--allow-empty", "-m", "one")
+    (work / "a.txt").write_text("changed by hand\n")
+    (work / "by_hand.txt").write_text("mine\n")
+    present = files(work)
+
+    def fork_files(event: int, name: str) -> dict[str, str]:
+        words = ("sessions", "fork", "ses_a", "--at", str(event), f"{option}={tmp_path / name}", "--json")
+        made(call(*words, "--data-dir", str(tmp_path)))
+        return files(tmp_path / name)
+
+    end, turn = log(tmp_path)[-1]["seq"], seq_of(tmp_path, "turn.finished")
+    recorded = {**present, "a.txt": "as found\n"}
+    del recorded["by_hand.txt"]
+    with (tmp_path / "sessions" / "ses_a" / "lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert fork_files(end, "at-end") == present
+        assert fork_files(turn, "earlier") == recorded
+    assert fork_files(end, "closed") == recorded
 
 
 def at_end(store: SessionStore, session: str) -> str:

@@ -40,10 +40,13 @@ from tui_agent.policy.places.path_places import OWN_WORKSPACE
 from tui_agent.protocol.base import SessionId
 from tui_agent.protocol.events.session import ForkChange, WorkspaceKind
 from tui_agent.session.fork import (
+    FilesAtEvent,
     ForkStart,
     describe_large_files_left_out,
     find_files_at,
     find_fork_start,
+    has_present_files,
+    save_present_files,
     write_files,
 )
 from tui_agent.session.fork_workspace import (
@@ -66,7 +69,8 @@ examples:
 
 Without --worktree, --folder or --here, the fork works in a new folder of its own below the data folder, with the files
 as they were at that event. Files are recorded only between tool calls. If the event is inside a call that can change
-files, the fork starts after the call, or before a call that never ended.
+files, the fork starts after the call, or before a call that never ended. At the end of a session that is open, the files
+are the present ones, with your newest changes.
 To continue a fork without a new message: tui-agent run --go-on --session FORK
 """
 
@@ -220,7 +224,8 @@ def make_fork(base: StartupContext, arguments: argparse.Namespace) -> CreatedFor
     parent = store.resolve(arguments.id)
     home = store.folder(parent)
     find_fork_point(home, arguments.at)
-    request = find_fork_start(read_records(home, skip_deltas=True), arguments.at, requested_change(arguments))
+    records = read_records(home, skip_deltas=True)
+    request = find_fork_start(records, arguments.at, requested_change(arguments))
     if request.change.model or request.change.reasoning_effort:
         _check_model(base, home, request)
     worktree, folder = _resolve_path(arguments.worktree), _resolve_path(arguments.folder)
@@ -228,8 +233,10 @@ def make_fork(base: StartupContext, arguments: argparse.Namespace) -> CreatedFor
     own_folder = store.folder(child) / OWN_WORKSPACE if has_own_folder else None
     try:
         file_bytes = read_limits(base.config.checkpoints).file_bytes
+        files = find_files_at(home, request.at_seq)
+        is_present = has_present_files(home, records, request.at_seq)
         fork_folder = anyio.run(
-            _make_folder, home, request.at_seq, worktree, folder or own_folder, file_bytes
+            _make_folder, home, files, is_present, worktree, folder or own_folder, file_bytes
         )
         place = {
             "workspace": str(fork_folder.path) if fork_folder.path else "",
@@ -297,12 +304,19 @@ class ForkFolder:
 
 
 async def _make_folder(
-    home: Path, at_seq: int, worktree: Path | None, folder: Path | None, file_bytes: int
+    home: Path,
+    files: FilesAtEvent,
+    is_present: bool,
+    worktree: Path | None,
+    folder: Path | None,
+    file_bytes: int,
 ) -> ForkFolder:
-    """Create the workspace of a fork."""
+    """Create the workspace of a fork with `files`, or with the present files if `is_present` is True."""
     if worktree is None and folder is None:
         return ForkFolder()
-    files = find_files_at(home, at_seq)
+    if is_present and files.commit:
+        async with save_present_files(replace(files, note="")) as present:
+            return await _make_folder(home, present, False, worktree, folder, file_bytes)
     kind: WorkspaceKind = "worktree"
     if worktree is not None:
         workdir, left_out = await add_worktree(files.workspace, worktree, files.store, files.commit)
