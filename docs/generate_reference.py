@@ -64,8 +64,9 @@ for five seconds, with those facts as JSON on its standard input: `session`, `ti
 each project, in `choices.json` of the data folder. When the app starts again, in a terminal or a browser (`tui-agent serve`), it uses
 them for settings that none of the above sets; `tui-agent run` uses only the model. Options such as `--model` hold for one start. The app
 remembers the policies `ask` and `accept-edits`, and says so when you choose one. `plan` and `bypass` are never remembered: to start in `plan`, set
-`policy` in a configuration file. A policy that you switch to with Shift+Tab is remembered when you send a message in it; one that you choose in `/policy`,
-at once. The policy of an approved plan holds for its session only. `/new` starts with the remembered policy too. A session that you open again keeps its own model and policy, but not `bypass`. To forget the choices, delete the file."""
+`policy` in a configuration file. If you switch to `accept-edits` with Shift+Tab, it is remembered when you send a message in it; `ask`, and
+a policy that you choose in `/policy`, at once. The policy of an approved plan holds for its session only. `/new` starts with the remembered
+policy, or with `accept-edits` if you have just switched to it with Shift+Tab. A session that you open again keeps its own model and policy, but not `bypass`. To forget the choices, delete the file."""
 SETTINGS_TABLES: tuple[tuple[str, str, Any], ...] = (
     ("[models.NAME]", "Examples for vendors and local servers: [models.md](models.md).", ModelProfile),
     ("[budgets]", "", Budgets),

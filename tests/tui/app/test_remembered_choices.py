@@ -258,6 +258,33 @@ async def test_a_policy_chosen_with_shift_tab_is_remembered_with_the_next_messag
     assert list(dict(kept(tmp_path)["policies"]).values()) == ["accept-edits"]  # type: ignore[call-overload]
 
 
+async def test_ask_chosen_with_shift_tab_is_remembered_at_once(tmp_path: Path) -> None:
+    async with open_app(
+        session=engine(FakeSession(golden("night_shift"))),
+        options=options(tmp_path),
+        environ={"HOME": str(tmp_path)},
+    ) as driven:
+        await switch_policy(driven, "accept-edits")
+        await run(driven, "change it")
+        await driven.until(lambda: kept(tmp_path).get("policies"))
+        await switch_policy(driven, "plan")
+        await switch_policy(driven, "ask")
+        await driven.until(lambda: "ask" in dict(kept(tmp_path)["policies"]).values())  # type: ignore[call-overload]
+        text = "New sessions in this project start with ask too."
+        await driven.until(lambda: driven.app.notice.text == text)
+        opened: list[SessionOptions] = []
+
+        def spawn(options: SessionOptions) -> FakeSession:
+            opened.append(options)
+            return engine(FakeSession(golden("night_shift")))
+
+        driven.app.spawn = spawn
+        await run(driven, "/new")
+        await driven.until(lambda: opened)
+        assert [options.policy for options in opened] == [None]
+    assert list(dict(kept(tmp_path)["policies"]).values()) == ["ask"]  # type: ignore[call-overload]
+
+
 async def test_a_new_session_keeps_a_policy_chosen_with_shift_tab_and_remembers_it_with_the_first_message(
     tmp_path: Path,
 ) -> None:

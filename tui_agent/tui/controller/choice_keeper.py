@@ -79,9 +79,13 @@ class ChoiceKeeper:
             self.update(self._context.state)
 
     def try_policy(self, name: UserPolicy) -> None:
-        """Switch to the policy `name`. Save the name for later starts once the user sends the agent a message under
-        this policy.
+        """Switch to the policy `name`.
+
+        Save `ask` for later starts at once, and the looser `accept-edits` once the user sends the agent a message under it.
         """
+        if name == "ask":
+            self.choose_policy(name)
+            return
         is_remembered = name not in NEVER_REMEMBERED and self._context.is_connected
         self._chosen_policy, self.tried_policy = "", name if is_remembered else ""
         self._switch_policy(name)

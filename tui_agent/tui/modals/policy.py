@@ -25,9 +25,10 @@ _REMOVE: Final = COLUMNS.index("remove")
 _DROPPED_FIRST: Final = (0, _REMOVE, 5)
 """Indices in `COLUMNS` of the columns to leave out of a narrow table, in this order."""
 _ROLES: Final[dict[str, Role]] = {"yes": "t1", "asks": "t2", "asks*": "t2", "no": "t3"}
-_LIMITS_OF_BYPASS: Final = (
+_NOTES: Final = (
     "Even under the policy `bypass`, the agent cannot read secrets, edit git hooks or start-up files, or wipe a folder. "
-    "You are asked if a command is unclear, and if a rule requires approval."
+    "You are asked if a command is unclear, and if a rule requires approval. "
+    "New sessions here start with `ask` or `accept-edits`, whichever you used last."
 )
 
 
@@ -97,7 +98,7 @@ class PolicySheet(ChoiceSheet[None]):
     def body(self, width: int) -> list[Strip]:
         gap = self.line(width, [])
         rows = [*self._table(width), *self.loose_gap(width)]
-        rows += [*self.text_rows(width, _LIMITS_OF_BYPASS, "t3"), gap, *self._sandbox_rows(width), gap]
+        rows += [*self.text_rows(width, _NOTES, "t3"), gap, *self._sandbox_rows(width), gap]
         rows += self._session_rules(width, len(rows))
         return [*rows, gap, *self._file_rule_rows(width, len(rows) + 1)]
 
