@@ -468,7 +468,7 @@ def _key_words(app: AgentApp, *, goes_back: bool) -> dict[str, str]:
     elif app.controller.questions.enter_answers(app.editor.text):
         words = {"send": "answer", "steer": "answer"}
     chat = app.controller.chat
-    opens_other = app.notice.is_cut_off or app.editor.paste_at_cursor is not None
+    opens_other = app.notice.is_cut_off or app.editor.nearest_paste is not None
     opens_block = app.controller.is_running and not opens_other  # Idle, the key bar does not show this key.
     if opens_block and chat.widget is not None and not chat.widget.has_more(chat.openable):
         words["open_block"] = "fold"

@@ -61,6 +61,21 @@ async def test_a_folded_paste_is_opened_edited_and_folded_again_by_undo() -> Non
         assert isinstance(command, SubmitPrompt) and command.text == f"see x{PASTE}"
 
 
+async def test_the_full_text_of_a_paste_is_shown_wherever_the_cursor_is() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        editor = driven.app.prompt.editor
+        editor.paste("first\n" * 400)
+        await driven.press("ctrl+j")
+        editor.paste(PASTE)
+        await driven.type(" tail")
+        await driven.press("ctrl+o")
+        assert editor.text == f"[pasted 400 lines]\n{PASTE} tail"
+        await driven.press("ctrl+z", "ctrl+home", "down", "ctrl+o")
+        assert editor.text == f"[pasted 400 lines]\n{PASTE} tail"
+        await driven.press("ctrl+o")
+        assert editor.text.startswith("first\n")
+
+
 async def test_a_final_new_line_of_a_paste_is_no_line_of_its_own() -> None:
     async with open_app(golden("night_shift")) as driven:
         driven.app.prompt.editor.paste(PASTE + "\n")

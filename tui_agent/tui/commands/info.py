@@ -228,7 +228,7 @@ def toggle_sidebar(context: AppContext, argument: str) -> None:
 
 
 def toggle_block(context: AppContext, argument: str) -> None:
-    """Expand a notice that is cut off. If there is none, expand the folded paste at the cursor.
+    """Expand a notice that is cut off. If there is none, expand the folded paste nearest to the cursor.
 
     If there is no such paste either, fold or unfold a block of the transcript.
     """

@@ -111,6 +111,20 @@ class Chips:
             None,
         )
 
+    def nearest_paste(self, lines: Sequence[str], row: int, column: int) -> tuple[int, int, int] | None:
+        """Return the (row, start, end) of the pasted text's chip that is nearest to a cursor; None if there is none."""
+        pastes = [
+            (number, start, end)
+            for number, line in enumerate(lines)
+            for start, end in self.spans(line)
+            if line[start:end] in self.texts
+        ]
+        return min(
+            pastes,
+            key=lambda paste: (abs(paste[0] - row), max(paste[1] - column, column - paste[2])),
+            default=None,
+        )
+
     def expand(self, text: str) -> str:
         """Return the text with the chips of pasted texts expanded; the chips of pictures stay labels."""
         return CHIP.sub(lambda chip: self.texts.get(chip.group(), chip.group()), text)

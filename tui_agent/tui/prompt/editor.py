@@ -409,12 +409,17 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         row, column = self.cursor_location
         return self.chips.paste_at(self.document.get_line(row), column)
 
+    @property
+    def nearest_paste(self) -> tuple[int, int, int] | None:
+        """The (row, start column, end column) of the pasted text's chip nearest to the cursor; None without a chip."""
+        return self.chips.nearest_paste(self.document.lines, *self.cursor_location)
+
     def unfold_paste(self) -> bool:
-        """Replace the chip at the cursor by its pasted text; return False if there is no such chip."""
-        span = self.paste_at_cursor
-        if span is None:
+        """Replace the chip nearest to the cursor by its pasted text; return False if there is no chip of a paste."""
+        paste = self.nearest_paste
+        if paste is None:
             return False
-        row, (start, end) = self.cursor_location[0], span
+        row, start, end = paste
         text = self.chips.texts[self.document.get_line(row)[start:end]]
         self.insert_part(text, (row, start), (row, end), pasted=True)
         self.move_cursor((row, start))
