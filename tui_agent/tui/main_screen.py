@@ -128,6 +128,8 @@ class Frame(App[int]):
         self.environ = os.environ if environ is None else environ
         self.first: FirstLook = first_look(options, self.environ)
         self.looks = self.first.looks
+        self.drops_key: Callable[[events.Key], bool] = lambda _: False
+        """Function that returns True if a key must have no effect on the main screen."""
         super().__init__(driver_class=KeyboardDriver, ansi_color=self.first.mode != "full" or None)
         self._workers = Workers(self)
         theme = textual_theme(self.first.theme, self.first.mode)
@@ -182,6 +184,8 @@ class Frame(App[int]):
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key | events.Paste) and isinstance(self.screen, MainScreen):
+            if isinstance(event, events.Key) and self.drops_key(event):
+                return
             self.screen.request_fast_paint()
         await super().on_event(event)
 

@@ -12,6 +12,7 @@ from tui_agent.protocol.commands import AnswerQuestion, ContinueTurn, DecidePerm
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import QuestionAsked
 from tui_agent.tui.controller.controller_protocols import SessionHost
+from tui_agent.tui.controller.early_answers import EarlyAnswers
 from tui_agent.tui.keys_and_commands import command_word, is_shell_line
 from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.question import Question
@@ -41,11 +42,15 @@ class OpenQuestions:
         self._app = host.app
         self._host = host
         self._open: Approval | Question | None = None
+        self._newest: Approval | Question | None = None
+        """The sheet that was opened last. It may be closed."""
         self._aside: set[RequestId] = set()
         """The requests that the user closed without an answer, and those whose answer is on its way to the engine."""
         self._waiting: set[RequestId] = set()
         """The unanswered requests."""
         self._view = ApprovalsView()
+        self._early_answers = EarlyAnswers(host)
+        host.app.drops_key = self._early_answers.take_key
         self._queued_before: frozenset[RequestId] = frozenset()
         """Ids of the messages that were queued when the sheet opened."""
 
@@ -148,9 +153,11 @@ class OpenQuestions:
         modal.asking_agent = _asking_delegate(state, request)
         modal.following_calls = _count_following(state, request)
         modal.covered_prompt = self.cover_prompt()
-        self._open = modal
+        self._open = self._newest = modal
 
         def submit(decision: DecidePermission | None) -> None:
+            if decision is not None:
+                self._early_answers.expect(request.call_id)
             self._close(modal, request.request_id)
             if decision is None:
                 return
@@ -165,7 +172,7 @@ class OpenQuestions:
     def _ask(self, question: QuestionAsked) -> None:
         modal = Question(question, read=self._host.reader.blob_text)
         modal.covered_prompt = self.cover_prompt()
-        self._open = modal
+        self._open = self._newest = modal
 
         def submit(answer: AnswerQuestion | None) -> None:
             self._close(modal, question.question_id)
@@ -176,7 +183,8 @@ class OpenQuestions:
 
     def cover_prompt(self) -> CoveredPrompt:
         """Return an object that gives a new question access to the unsent message in the prompt below the question."""
-        is_typing = time.monotonic() - self._app.typed_at <= RECENT_S
+        was_writing = self._newest is not None and self._newest.is_writing
+        is_typing = was_writing or time.monotonic() - self._app.typed_at <= RECENT_S
         return CoveredPrompt(self._host.editor, self._stop, is_typing=is_typing)
 
     def _stop(self) -> None:

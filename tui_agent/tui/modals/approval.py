@@ -45,9 +45,14 @@ class Approval(ApprovalRows):
         return self.scope, "sheet"
 
     def give_chosen(self) -> None:
-        """Give the selected answer; if no answer is selected, send the message in the prompt."""
+        """Give the selected answer; if no answer is selected, send the message in the prompt.
+
+        While the prompt has a message, an answer must be picked first: the user may want to send the message.
+        """
         if self.chosen is None:
             self.send_message()
+        elif self.message and not (self.is_picked or self.typing):
+            self._pick(self.chosen)
         else:
             self.answer(self.chosen)
 

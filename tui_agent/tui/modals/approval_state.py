@@ -59,6 +59,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
     """The state and the answers of the approval sheet, without its drawing."""
 
     has_grace_period = True
+    old_message_gets_keys = False
     scope = "approval"
     give_action = "approval_give"
     answer_actions = frozenset({"yes", "yes_session", "always", "edit_rule"})

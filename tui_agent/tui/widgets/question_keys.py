@@ -40,6 +40,8 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
     grace_period_s: ClassVar[float] = GRACE_PERIOD_S
     give_action: ClassVar[str] = ""
     """The action whose key gives the selected answer."""
+    old_message_gets_keys: ClassVar[bool] = True
+    """True if the first keys go to an unsent message even if the user is not writing it at the moment."""
     answer_actions: ClassVar[frozenset[str]] = frozenset()
     """Actions with letters or digits for selecting, giving or editing an answer."""
 
@@ -70,7 +72,8 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
 
         self.call_after_refresh(start_grace_period)
         self._shown_message = self.message
-        if self.message:
+        prompt = self.covered_prompt
+        if self.message and prompt is not None and (prompt.is_typing or self.old_message_gets_keys):
             self.begin_writing()
 
     @property
