@@ -36,11 +36,11 @@ from tui_agent.units import (
 )
 
 _INTENTS: Final = {
-    "context_summarise": ("compact",),
+    "context_summarise": ("compact", ""),
     "context_put_away": ("compact", "list"),
-    "context_map": ("map",),
+    "context_map": ("map", ""),
 }
-"""Maps each action of the context sheet to the app's action that it runs, with an argument if there is one."""
+"""Maps each action of the context sheet to the app's action that it runs and its argument, which may be empty."""
 _IDLE: Final = ("context_summarise",)
 """Actions that are not available during a turn."""
 MAX_TABLE_ROWS: Final = 8
