@@ -144,6 +144,11 @@ def test_a_rule_against_editing_holds_for_the_output_that_a_command_names(line: 
         ("ln -s ../.env docs/l", "deny"),
         ("ln ../lib docs/l", "ask"),
         ("ln -sr ../lib docs/l", "ask"),
+        ("ln -st . ../notes a/b && cat notes", "ask"),
+        ("ln -s -t . ../notes a/b", "ask"),
+        ("ln -s --target-directory=. ../notes a/b", "ask"),
+        ("ln -s --target . ../notes a/b", "ask"),
+        ("ln -sb ../notes a/b", "ask"),
     ],
 )
 def test_the_target_of_a_symbolic_link_is_relative_to_the_links_folder(line: str, expected: str) -> None:

@@ -320,9 +320,11 @@ def _use_operands(draft: Draft, call: ParsedCall, operands: Operands) -> None:
 
 
 def _makes_symbolic_link(draft: Draft, call: ParsedCall) -> bool:
+    """Return True for `ln -s` if the last operand is certainly the link, which it is not after `-t`."""
     spellings = {option.spelling for option in call.options}
     return (
         draft.name == "ln"
+        and not call.doubts
         and not spellings.isdisjoint({"-s", "--symbolic"})
         and spellings.isdisjoint(_LN_RELATIVE)
     )
