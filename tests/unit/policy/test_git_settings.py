@@ -43,11 +43,23 @@ def test_a_removed_setting_prints_no_secrets(script: str) -> None:
         "git config a.b",
         "git config core.pager less && git commit -m x",
         "git config core.pager less && make",
+        "git config core.fsmonitor ./e && git status",
+        "git config core.fsmonitor ./e; git add .",
+        "git config core.fsmonitor ./e && git ls-files",
+        "git config diff.external ./e && git diff",
+        "git config core.pager ./e && git log",
+        "git config core.fsmonitor ./e | git status",
+        "git config core.fsmonitor ./e && git status && rm ../a.txt",
+        "git config core.fsmonitor $(git status)",
     ],
 )
 def test_no_other_program_leaves_the_sandbox_for_a_change_of_a_setting(script: str) -> None:
     assert confined(script).verdict == "ask"
     assert "outside the sandbox" not in confined(script).risk
+
+
+def test_several_changes_of_settings_leave_the_sandbox_together() -> None:
+    assert confined("git config core.pager less && git config core.editor vi").risk == RISK_OUTSIDE
 
 
 def test_an_author_for_one_commit_needs_no_approval_in_the_sandbox() -> None:

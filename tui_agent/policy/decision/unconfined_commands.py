@@ -118,17 +118,19 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
 def must_leave_sandbox(lines: Lines, facts: PolicyFacts) -> bool:
     """Return True if fully understood commands must run outside the sandbox, because they always fail inside.
 
-    They change git's settings, which are always read-only in the sandbox, or they delete or move a file, or create a
-    folder or link, outside the workspace. In a protected folder, the sandbox can only make single files writable, and an
+    They only change git's settings, which are always read-only in the sandbox, or they delete or move a file, or create
+    a folder or link, outside the workspace. In a protected folder, the sandbox can only make single files writable, and an
     approved file that is missing must exist, empty, before the command starts.
     """
-    # Code, also that of git's hooks, must not run outside the sandbox just because the same line deletes a file there.
-    if not facts.sandboxed or any(
-        line.refusal or any(map(_may_run_code, line.commands)) for line in lines.values()
-    ):
+    commands = [command for line in lines.values() for command in line.commands]
+    if not facts.sandboxed or any(line.refusal for line in lines.values()):
         return False
-    if any(_changes_git_settings(command) for line in lines.values() for command in line.commands):
+    # After a change of its settings, any git command might run a program.
+    if commands and all(map(_only_changes_git_settings, commands)):
         return True
+    # Code, also that of git's hooks, must not run outside the sandbox just because the same line deletes a file there.
+    if any(command.doubts or Effect.RUNS in command.effects for command in commands):
+        return False
     changed = (
         place(path, facts)
         for effect, line in lines.items()
@@ -145,15 +147,14 @@ def must_leave_sandbox(lines: Lines, facts: PolicyFacts) -> bool:
     )
 
 
-def _may_run_code(command: CommandReport) -> bool:
-    # A change of a setting runs nothing itself, although the setting can make git run a program later.
-    return bool(command.doubts) or (Effect.RUNS in command.effects and not _changes_git_settings(command))
-
-
-def _changes_git_settings(command: CommandReport) -> bool:
+def _only_changes_git_settings(command: CommandReport) -> bool:
     """Return True if a command only changes git's settings, without showing settings or opening an editor."""
     others = {Effect.NEEDS_TERMINAL, Effect.PRINTS_SECRETS}
-    return Effect.CHANGES_GIT_SETTINGS in command.effects and not others & set(command.effects)
+    return (
+        Effect.CHANGES_GIT_SETTINGS in command.effects
+        and others.isdisjoint(command.effects)
+        and not command.doubts
+    )
 
 
 def _creates_folder_or_link(command: CommandReport) -> bool:
