@@ -134,6 +134,25 @@ def test_a_line_of_the_user_below_the_sessions_last_line_without_a_line_feed_is_
     assert revert_traced_hunk(trace_lines(versions[:2]), 0, changed).shared_lines
 
 
+@pytest.mark.parametrize(
+    ("now", "reverted"),
+    [
+        ("fn A() {\n}\nfn b() {\n}", "fn A() {\n}\n"),
+        ("fn A() {\n}\nfn b() {\n}\n", "fn A() {\n}\n"),
+        ("fn a() {\n}\nfn b() {\n}\nmine\n", "fn a() {\n}\nmine\n"),
+        ("fn a() {\n}\nfn b() {\n", "fn a() {\n}\n"),
+    ],
+)
+def test_a_last_line_without_a_line_feed_is_not_shared_because_the_file_has_the_same_line_above(
+    now: str, reverted: str
+) -> None:
+    versions = [split_lines(text) for text in ("fn a() {\n}\n", "fn a() {\n}\nfn b() {\n}", now)]
+    assert diff_traced_lines(trace_lines(versions)).shared_lines == {}
+    for known in (versions, versions[:2]):
+        result = revert_traced_hunk(trace_lines(known), 0, versions[-1])
+        assert (join_lines(result.lines), result.shared_lines) == (reverted, ())
+
+
 def test_line_numbers_are_described_in_a_few_ranges() -> None:
     assert [describe_lines(numbers) for numbers in ((3,), (3, 4, 5, 9), (1, 3), range(1, 15, 2))] == [
         "line 3",

@@ -217,16 +217,14 @@ def _add_change(lines: Sequence[TracedLine], version: Sequence[str], *, by_user:
 
 
 def _end_sessions_last_line(lines: Sequence[TracedLine], version: Sequence[str]) -> Sequence[TracedLine]:
-    """Return `lines`. If the user only added a line feed to the session's last line, the line has it already.
+    """Return `lines`, with a line feed at the end of the session's last line unless the user kept the end as it was.
 
     So lines that the user writes below this line are not a change of the line itself.
     """
     last = max((place for place, line in enumerate(lines) if line.in_file), default=None)
-    if last is None or not lines[last].is_added:
+    if last is None or not lines[last].is_added or lines[last].text in version[-1:]:
         return lines
     text = lines[last].text.removesuffix(NO_NEWLINE_END)
-    if text == lines[last].text or text not in version:
-        return lines
     return [*lines[:last], lines[last]._replace(text=text), *lines[last + 1 :]]
 
 
