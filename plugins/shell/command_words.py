@@ -34,6 +34,11 @@ def plain_words(command: str) -> tuple[str, ...] | None:
     return words
 
 
+def path_word(path: str) -> str:
+    """Return a path as a word of a command. A name such as `-x.py` would be an option without `./`."""
+    return f"./{path}" if path.startswith("-") else path
+
+
 def find_shell_syntax(command: str) -> str:
     """Return the first character that has a meaning for the shell only, such as `*`; empty if there is none."""
     quote = ""

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from tui_agent.plugin_api import Environment, EnvironmentFault, FileInfo, ToolError, parse_json, suggest_paths
 
-from .command_words import plain_words
+from .command_words import path_word, plain_words
 
 MAX_PROJECT_FILE = 1_000_000
 MAX_TEST_FILES = 20
@@ -155,7 +155,7 @@ async def add_path(env: Environment, command: TestCommand, path: str) -> TestCom
     Raise `ToolError` if the test program cannot run the tests in `path` alone. Examples are a module of a Rust crate,
     and a script of several commands without a known test program.
     """
-    words = (*command.argv, path)
+    words = (*command.argv, path_word(path))
     if _script_name(words):
         scripts = await _read_scripts(env, str(PurePosixPath(command.cwd, "package.json")))
         words = _narrow_script(scripts, words)
@@ -237,7 +237,9 @@ async def _folder_command(env: Environment, folder: str, narrow: str) -> TestCom
     if "test" in scripts and "no test specified" not in scripts["test"]:
         manager = next((name for lock, name in _LOCK_FILES.items() if lock in names), "npm")
         words = (manager, "test")
-        return TestCommand(_narrow_script(scripts, (*words, "--", narrow)) if narrow else words, "npm", cwd)
+        return TestCommand(
+            _narrow_script(scripts, (*words, "--", path_word(narrow))) if narrow else words, "npm", cwd
+        )
     return None
 
 
@@ -308,14 +310,14 @@ async def _python_command(
             # By default, pytest ignores files with unusual names.
             ("-o", f"python_files={pattern}") if pattern and not await _sets_file_names(env, names) else ()
         )
-        return (python, "-m", "pytest", "-q", *files, *((narrow,) if narrow else ())), "pytest"
+        return (python, "-m", "pytest", "-q", *files, *((path_word(narrow),) if narrow else ())), "pytest"
     if narrow.endswith(".py"):
-        return (python, "-m", "unittest", "-v", narrow), "unittest"
+        return (python, "-m", "unittest", "-v", path_word(narrow)), "unittest"
     start = narrow or _start_folder(folder, tests)
-    options: tuple[str, ...] = ("-s", start) if start else ()
+    options: tuple[str, ...] = ("-s", path_word(start)) if start else ()
     if start and await env.stat(f"{prefix}{start}/__init__.py") is not None:
         # A package: its tests are imported from the project's folder.
-        options = ("-s", start, "-t", ".") if narrow else ()
+        options = ("-s", path_word(start), "-t", ".") if narrow else ()
     files = ("-p", pattern) if pattern else ()
     return (python, "-m", "unittest", "discover", "-v", *options, *files), "unittest"
 

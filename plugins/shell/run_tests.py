@@ -12,7 +12,7 @@ from pydantic import Field
 import tui_agent.plugin_api as api
 
 from .command_output import DecodedOutput, shorten_for_model, store_as_artifact
-from .command_words import find_shell_syntax, plain_words
+from .command_words import find_shell_syntax, path_word, plain_words
 from .execution import absolute_folder, count_tests, describe_end, run_program, sandbox_note, test_event
 from .failures import cut_line, find_failures, shorten_failure
 from .frameworks import (
@@ -231,4 +231,4 @@ def _split_folder(command: str) -> tuple[str, str]:
 
 
 def _with_path(words: tuple[str, ...], path: str, folder: str) -> tuple[str, ...]:
-    return (*words, path.removeprefix(f"{folder}/")) if path else words
+    return (*words, path_word(path.removeprefix(f"{folder}/"))) if path else words

@@ -107,3 +107,73 @@ async def test_a_path_whose_wildcards_cannot_be_used_says_why(bench, path, reaso
     with pytest.raises((ToolError, EnvironmentFault)) as raised:
         await bench.run("run_tests", path=path)
     assert str(raised.value) == reason
+
+
+@pytest.mark.parametrize(
+    ("path", "command", "words"),
+    [
+        ("*.py", "pytest", "pytest ./--pdbcls=x.py ./-pevil.py test_a.py"),
+        ("*.py", "", "python -m pytest -q ./--pdbcls=x.py ./-pevil.py test_a.py"),
+        ("-pevil.py", "pytest", "pytest ./-pevil.py"),
+        ("-pevil.py::test_a", "", "python -m pytest -q ./-pevil.py::test_a"),
+        ("-deep", "", "python -m pytest -q -o 'python_files=*[Tt]est*.py' ./-deep"),
+        ("-*.py", "cd -deep && pytest", "pytest ./-test_b.py"),
+    ],
+)
+async def test_a_file_name_is_no_option_of_the_test_program(bench, path, command, words):
+    write_files(bench, "--pdbcls=x.py", "-pevil.py", "test_a.py", "-deep/-test_b.py")
+    preview = await bench.preview("run_tests", path=path, command=command)
+    assert preview.blocks[0].text == words
+
+
+async def test_a_file_name_is_no_option_of_unittest_or_of_a_script(bench):
+    write_files(bench, "-test_a.py", "-deep/test_b.py", content=UNITTEST_FILE)
+    preview = await bench.preview("run_tests", path="-test_a.py")
+    assert preview.blocks[0].text == "python -m unittest -v ./-test_a.py"
+    preview = await bench.preview("run_tests", path="-deep")
+    assert preview.blocks[0].text == "python -m unittest discover -v -s ./-deep"
+    bench.write("web/package.json", '{"scripts": {"test": "mocha"}}')
+    write_files(bench, "web/-a.test.js", content="")
+    preview = await bench.preview("run_tests", path="web/-a.test.js")
+    assert preview.blocks[0].text == "npm test -- ./-a.test.js"
+
+
+async def test_links_that_lead_out_of_the_workspace_are_skipped(tmp_path):
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    bench = Bench(workspace, tools_of("shell"))
+    write_files(bench, "test_a.py")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "test_b.py").write_text(PYTEST_FILE)
+    (workspace / "link").symlink_to(tmp_path / "outside")
+    (workspace / "test_b.py").symlink_to(tmp_path / "outside" / "test_b.py")
+    (workspace / "test_c.py").symlink_to("test_a.py")
+    for command, start in (("", "python -m pytest -q"), ("pytest", "pytest")):
+        preview = await bench.preview("run_tests", path="*", command=command)
+        assert preview.blocks[0].text == f"{start} test_a.py test_c.py"
+
+
+@pytest.mark.parametrize(
+    ("path", "missing"),
+    [
+        ("tests/test_a.py tests/missing.py", "tests/missing.py"),
+        ("tests/test_a.py, tests/missing.py", "tests/missing.py"),
+        ("tests/missing.py, tests/test_a.py", "tests/missing.py"),
+        ("tests/test_a.py::test_a tests/missing.py::test_b", "tests/missing.py"),
+    ],
+)
+async def test_a_missing_path_of_several_is_named_alone(bench, path, missing):
+    write_files(bench, "tests/test_a.py")
+    for command in ("", "pytest"):
+        with pytest.raises(ToolError) as raised:
+            await bench.preview("run_tests", path=path, command=command)
+        assert raised.value.args[0] == f"File or folder not found: {missing}."
+
+
+@pytest.mark.parametrize(
+    "path", ["tests/test_a.py, tests/test_b.py", "tests/test_[ab].py,", "tests/test_a.py , tests/test_b.py"]
+)
+async def test_paths_can_be_separated_by_commas(bench, path):
+    write_files(bench, "tests/test_a.py", "tests/test_b.py")
+    preview = await bench.preview("run_tests", path=path)
+    assert preview.blocks[0].text == "python -m pytest -q tests/test_a.py tests/test_b.py"
