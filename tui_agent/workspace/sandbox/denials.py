@@ -19,6 +19,7 @@ from tui_agent.workspace.sandbox.mounts import PRIVATE_FOLDERS, Bounds
 MAX_OUTPUT_CHARS = 6_000
 """Number of characters to check at the end of the output, where the fatal error is."""
 _PATH = re.compile(r"(?<![\w.~-])(~?/[^\s'\"`‘’“”:;,()<>|]+)")
+_PARENT_FOLDERS = re.compile(r"^(?:~/|(?:\.\.?/)+)")
 _PROGRAM_PREFIX = re.compile(r"^\S*/s?bin/\S+: (?:line \d+: )?")
 """Regular expression for the program's own path at the start of its message."""
 _READ_ONLY = re.compile(r"read-only file ?system|\bEROFS\b|os error 30\b|errno 30\b", re.IGNORECASE)
@@ -128,9 +129,17 @@ def explain_existing_target(output: str, created: Sequence[str]) -> str:
     for line in reversed(output[-MAX_OUTPUT_CHARS:].splitlines()):
         if _TARGET_EXISTS.search(line):
             for path in created:
-                if path.rpartition("/")[2] in line:
+                if _may_name(line, path):
                     return f"The command could not create {path}: the sandbox must put an empty file there first."
     return ""
+
+
+def _may_name(line: str, path: str) -> bool:
+    """Return True if a message may name the absolute path `path`: `‘../a’` may be `/home/ada/a`, `‘src/a’` may not."""
+    folder, _, name = path.rpartition("/")
+    written = re.finditer(rf"(?<![^\s'\"`‘“])([^\s'\"`‘“]*/)?{re.escape(name)}/?(?![^\s'\"`’”:])", line)
+    starts = (_PARENT_FOLDERS.sub("", match[1] or "") for match in written)
+    return any(f"{folder}/".endswith(start) for start in starts)
 
 
 def find_denied_secrets(

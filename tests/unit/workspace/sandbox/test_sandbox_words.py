@@ -10,7 +10,7 @@ from tests.stubs.left_out import leave_out
 from tui_agent.policy.places.sandbox_places import guarded_places
 from tui_agent.ports.environment import SecretFile
 from tui_agent.workspace.sandbox import bubblewrap, landlock, seatbelt
-from tui_agent.workspace.sandbox.denials import explain_denial
+from tui_agent.workspace.sandbox.denials import explain_denial, explain_existing_target
 from tui_agent.workspace.sandbox.mounts import Bounds, Mounts
 from tui_agent.workspace.sandbox.output_notes import find_output_notes
 from tui_agent.workspace.sandbox.sandbox_environment import confined_variables
@@ -314,3 +314,24 @@ def test_what_a_listing_shows_otherwise_than_it_is_is_told(said: str, count: int
     masked = (SecretFile(".env", "/w/.env"),)
     found = list(find_output_notes(("ls",), "/w", said.encode(), masked, ("/w/.idea",), is_read_only=True))
     assert len(found) == count, found
+
+
+@pytest.mark.parametrize(
+    "line, found",
+    [
+        ("mkdir: cannot create directory ‘/home/ada/a’: File exists", True),
+        ("mkdir: cannot create directory ‘../a’: File exists", True),
+        ("mkdir: cannot create directory 'a': File exists", True),
+        ("fatal: cannot mkdir ../../ada/a: File exists", True),
+        ("mkdir: ../a/: Not a directory", True),
+        ("fatal: destination path '../a' already exists and is not an empty directory.", True),
+        ("cp: cannot overwrite non-directory '../a' with directory 'src'", True),
+        ("mkdir: cannot create directory ‘src/data’: File exists", False),
+        ("mkdir: cannot create directory ‘src/a’: File exists", False),
+        ("mkdir: cannot create directory ‘a.b’: File exists", False),
+        ("mkdir: cannot create directory ‘a-a’: File exists", False),
+    ],
+)
+def test_a_target_that_the_sandbox_created_is_known_by_its_whole_name(line: str, found: bool) -> None:
+    sentence = "The command could not create /home/ada/a: the sandbox must put an empty file there first."
+    assert explain_existing_target(line, ("/home/ada/a",)) == (sentence if found else "")
