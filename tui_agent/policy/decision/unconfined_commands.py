@@ -16,7 +16,7 @@ from tui_agent.policy.decision.escalations import runs_git
 from tui_agent.policy.decision.line_uses import Lines, file_uses
 from tui_agent.policy.decision.profiles import BEYOND_SANDBOX
 from tui_agent.policy.decision.word_lists import name_patterns, word_list, word_search
-from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, LineReport
+from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, FileUse, LineReport
 from tui_agent.policy.places.path_places import place
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import RunEffect
@@ -137,7 +137,7 @@ def must_leave_sandbox(lines: Lines, facts: PolicyFacts) -> bool:
         for command in line.commands
         for use, path in file_uses(effect, command)
         if use.certainty is Certainty.KNOWN
-        and (use.action in ("delete", "move") or (use.action == "write" and _creates_folder_or_link(command)))
+        and (use.action in ("delete", "move") or _creates_folder_or_link(command, use))
     )
     return any(
         not file.inside
@@ -157,8 +157,11 @@ def _only_changes_git_settings(command: CommandReport) -> bool:
     )
 
 
-def _creates_folder_or_link(command: CommandReport) -> bool:
-    copies_folder = any(use.action == "read" and use.below for use in command.files)
+def _creates_folder_or_link(command: CommandReport, use: FileUse) -> bool:
+    """Return True if the command may create the used file itself, as a folder or link."""
+    if use.action != "write" or use.redirected:
+        return False
+    copies_folder = command.name == "cp" and any(other.below for other in command.files)
     return copies_folder or command.name in word_list("creates_folder_or_link")
 
 

@@ -85,6 +85,7 @@ class FileUse:
     - `excludes`: names that match are left out. A pattern that ends with `/` matches only folders.
     - `follows_links`: links below the path are followed.
     - `from_top`: the path is also used a second time, relative to the top of the workspace.
+    - `redirected`: the shell opens the file, for a redirection of the command.
     """
 
     path: str
@@ -96,6 +97,7 @@ class FileUse:
     excludes: tuple[str, ...] = ()
     follows_links: bool = False
     from_top: bool = False
+    redirected: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,7 +136,7 @@ def _add_redirects(draft: Draft, words: Words) -> None:
         redirect = _REDIRECT.fullmatch(word or "")
         target = (redirect[2] or behind) if redirect is not None else None
         if redirect is not None and target:
-            draft.add_use(FileUse(target, "read" if redirect[1] == "<" else "write"))
+            draft.add_use(FileUse(target, "read" if redirect[1] == "<" else "write", redirected=True))
 
 
 def _possible_commands(text: str) -> tuple[list[Words], bool]:

@@ -14,7 +14,14 @@ from tui_agent.policy.bash import syntax
 from tui_agent.policy.catalog.catalog import Catalog
 from tui_agent.policy.catalog.catalog_schema import Effect
 from tui_agent.policy.interpreter.call_options import ParsedCall
-from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, Doubt, FileAction, Value
+from tui_agent.policy.interpreter.command_report import (
+    Certainty,
+    CommandReport,
+    Doubt,
+    FileAction,
+    FileUse,
+    Value,
+)
 from tui_agent.policy.interpreter.expansion import Expander, known_value, unknown_value
 from tui_agent.policy.interpreter.patterns import cut_at_newlines, split_assignment
 from tui_agent.policy.interpreter.report_draft import DEVICES, Draft
@@ -366,4 +373,4 @@ def _use(draft: Draft, redirect: syntax.Redirect, values: Sequence[Value], actio
     elif value.known not in DEVICES:
         if value.many and value.known is None:
             draft.doubt("value", f"it is not certain which file {value.source} is")
-        draft.add_file(value, action)
+        draft.add_file(value, action, FileUse("", action, redirected=True))
