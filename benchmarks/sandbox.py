@@ -17,7 +17,7 @@ from tui_agent.policy.places.sandbox_places import guarded_places
 from tui_agent.ports.environment import ExecSpec
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.workspace.sandbox import detection
-from tui_agent.workspace.sandbox.confinement import Confinement
+from tui_agent.workspace.sandbox.command_setup import Confinement
 from tui_agent.workspace.sandbox.mounts import Bounds
 
 COMMANDS = (":", "git status --short", "python3 -c pass")

@@ -32,8 +32,8 @@ from tui_agent.folds.actions import AnyAction, build_tool_calls
 from tui_agent.folds.session.stale_test_results import LaterChanges as LaterChanges
 from tui_agent.folds.session.state_view import ReadFile
 from tui_agent.folds.session.state_view import SessionStateView as SessionStateView
-from tui_agent.folds.session.todo import DONE_STATUSES as DONE_STATUSES
-from tui_agent.folds.session.todo import format_todo_item as format_todo_item
+from tui_agent.folds.session.todo_list import DONE_STATUSES as DONE_STATUSES
+from tui_agent.folds.session.todo_list import format_todo_item as format_todo_item
 from tui_agent.folds.text import word_forms as text_forms
 from tui_agent.folds.text.glob import compile_path_pattern as compile_path_pattern
 from tui_agent.folds.text.glob import other_folder_hint as other_folder_hint

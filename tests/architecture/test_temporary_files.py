@@ -33,7 +33,7 @@ NAMES_THEM = {
     "tui_agent/workspace/sandbox/output_notes.py": "a note for the model about a write to a private folder",
     "tui_agent/workspace/sandbox/mounts.py": "tells a command that failed in a sandbox from one that did not",
     "tui_agent/workspace/sandbox/bubblewrap.py": "where a command's own private folders are mounted",
-    "tui_agent/workspace/sandbox/confinement.py": "where a command's own private folders are mounted",
+    "tui_agent/workspace/sandbox/command_setup.py": "where a command's own private folders are mounted",
 }
 """Files that speak of shared folders, each with its reason; none of them makes a file there."""
 FOLLOWED = {

@@ -11,7 +11,7 @@ import anyio
 from pydantic import BaseModel
 
 from tests.stubs.clock import SequentialIds
-from tui_agent.context.summary.compaction_selection import CompactionSettings
+from tui_agent.context.compaction.compaction_settings import CompactionSettings
 from tui_agent.context.token_counter import Tokens
 from tui_agent.engine.components import ChangedExtensions, CurrentExtensions, EngineParts, Extensions
 from tui_agent.engine.engine import Engine

@@ -17,7 +17,7 @@ from tests.engine.long_histories import (
     work,
 )
 from tests.stubs.legal_history import check_pairs
-from tui_agent.context.summary.summary import TITLE
+from tui_agent.context.compaction.summary_text import TITLE
 from tui_agent.folds.context.context_breakdown import Ledger
 from tui_agent.protocol.commands import (
     Compact,

@@ -20,7 +20,7 @@ from tests.engine.long_histories import (
     until,
 )
 from tests.stubs.legal_history import check_pairs
-from tui_agent.context.summary.compaction_selection import CompactionSettings
+from tui_agent.context.compaction.compaction_settings import CompactionSettings
 from tui_agent.engine.compaction.circuit_breaker import MIN_REQUESTS_BETWEEN, TIGHT_HINT
 from tui_agent.engine.compaction.compactor import LOOP_HINT, LOOP_MESSAGE
 from tui_agent.engine.compaction.loop_detector import MAX_SAME_CALLS

@@ -12,8 +12,8 @@ from tests.engine.harness import Bench, FakeModel, running, say
 from tests.engine.long_histories import PROMPT, of, words
 from tests.engine.talks import Talks, rules, spawn, tools, use
 from tests.stubs.legal_history import check_pairs
-from tui_agent.context.summary.compaction_selection import CompactionSettings
-from tui_agent.context.summary.summary import TITLE
+from tui_agent.context.compaction.compaction_settings import CompactionSettings
+from tui_agent.context.compaction.summary_text import TITLE
 from tui_agent.engine.turns.delegates import LAST_ANSWER_NOTE
 from tui_agent.ports.model import ModelChunk, ModelRequest, UsageChunk
 from tui_agent.protocol.base import AgentId

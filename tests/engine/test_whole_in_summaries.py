@@ -29,10 +29,10 @@ from tests.engine.long_histories import (
 )
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.tool_context import tools_of
+from tui_agent.context.compaction.compaction_settings import CompactionSettings
+from tui_agent.context.compaction.summary_facts import Facts, fact_blocks
 from tui_agent.context.instructions import RULES_LABEL
 from tui_agent.context.request_assembly import PINNED_SHORT
-from tui_agent.context.summary.compaction_selection import CompactionSettings
-from tui_agent.context.summary.summary_facts import Facts, fact_blocks
 from tui_agent.engine.middleware.memory import WorkingMemory
 from tui_agent.engine.recorder import Recorder
 from tui_agent.models.faults import fault

@@ -4,15 +4,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.stubs.examples import example_count
-from tui_agent.context.request_assembly import Assembly, RequestInput
-from tui_agent.context.summary import summary_facts
-from tui_agent.context.summary.summary import Summary, build_summary
-from tui_agent.context.summary.summary_facts import (
+from tui_agent.context.compaction import summary_facts
+from tui_agent.context.compaction.summary_facts import (
     LONG_MESSAGE_CHARS,
     LONG_MESSAGE_LABEL,
     LONG_MESSAGE_LINES,
     Facts,
 )
+from tui_agent.context.compaction.summary_text import Summary, build_summary
+from tui_agent.context.request_assembly import Assembly, RequestInput
 from tui_agent.context.truncation import artifact_id
 from tui_agent.protocol.base import CallId, LongText, RequestId, text_preview
 from tui_agent.protocol.events.todo import TodoItem, TodoStatus

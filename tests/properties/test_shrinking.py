@@ -5,14 +5,14 @@ from hypothesis import strategies as st
 
 from tests.stubs.examples import example_count
 from tests.stubs.legal_history import check_pairs
-from tui_agent.context.summary.compaction_selection import (
-    chars_of,
+from tui_agent.context.compaction.offloadable_results import (
     needed_calls,
     newest_readings,
-    reducible_results,
-    summary_cut,
+    offloadable_results,
 )
-from tui_agent.context.summary.summary import (
+from tui_agent.context.compaction.summarised_messages import chars_of, summary_cut
+from tui_agent.context.compaction.summary_facts import Facts
+from tui_agent.context.compaction.summary_text import (
     STORY,
     build_summary,
     story_from_record,
@@ -20,7 +20,6 @@ from tui_agent.context.summary.summary import (
     transcript,
     transcript_within,
 )
-from tui_agent.context.summary.summary_facts import Facts
 from tui_agent.folds.context.compacted_history import call_ids
 from tui_agent.protocol.base import CallId, LongText, text_preview
 from tui_agent.protocol.events.todo import TodoItem
@@ -128,7 +127,7 @@ def test_only_old_outputs_are_put_away_and_what_is_told_of_them_is_bounded(
 ) -> None:
     messages, _ = history(acts)
     needed = needed_calls(messages) | newest_readings(messages)
-    away = reducible_results(messages, keep, needed)
+    away = offloadable_results(messages, keep, needed)
     assert all(isinstance(one, ToolMessage) and one.name != "write_todos" for one in away)
     assert not {one.call_id for one in away} & needed
     newest = [one for one in messages if isinstance(one, AssistantMessage)][-2:]

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.stubs.examples import example_count
 from tests.stubs.legal_history import check_pairs
 from tui_agent.context.budgets import Room
+from tui_agent.context.compaction.summary_text import STORY
 from tui_agent.context.request_assembly import Assembly, PackedRequest, RequestInput
-from tui_agent.context.summary.summary import STORY
 from tui_agent.context.token_counter import Tokens
 from tui_agent.folds.context.token_calibration import Calibration
 from tui_agent.ports.middleware import Fragment

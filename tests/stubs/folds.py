@@ -10,7 +10,7 @@ from tui_agent.folds.session.agents import AgentsTree
 from tui_agent.folds.session.approvals import Approvals
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.session.todo import Todo
+from tui_agent.folds.session.todo_list import Todo
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.folds.trace.part_list import Parts

@@ -23,7 +23,7 @@ from tui_agent.policy.places.sandbox_places import guarded_outside, guarded_plac
 from tui_agent.ports.environment import ExecResult, ExecSpec
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.workspace.sandbox import detection
-from tui_agent.workspace.sandbox.confinement import Confinement
+from tui_agent.workspace.sandbox.command_setup import Confinement
 from tui_agent.workspace.sandbox.mounts import Bounds
 
 SECRET = "canary-4711-secret"

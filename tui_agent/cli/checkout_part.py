@@ -11,7 +11,7 @@ import anyio
 from tui_agent.cli.console.output import say_result
 from tui_agent.cli.console.shared_options import GROUPS, RECORDING_HELP, add_flag, load_context
 from tui_agent.errors import UsageError
-from tui_agent.export.archive.bundle import checkout_part
+from tui_agent.export.archive.checkpoint_export import checkout_part
 
 EXAMPLES = """\
 examples:

@@ -42,7 +42,7 @@ VERBS: dict[str, Verb] = {
     "run": Verb("tui_agent.cli.run.command", "run one turn without the app and print the answer"),
     "demo": Verb("tui_agent.cli.run.demo", "watch a built-in scenario, offline"),
     "sessions": Verb("tui_agent.cli.sessions.command", "list, show and manage recorded sessions"),
-    "trace": Verb("tui_agent.cli.trace", "summarise a session: events, tools, files, tokens, cost"),
+    "trace": Verb("tui_agent.cli.trace.command", "summarise a session: events, tools, files, tokens, cost"),
     "query": Verb("tui_agent.cli.query", "query all sessions with SQL"),
     "checkout-part": Verb(
         "tui_agent.cli.checkout_part",

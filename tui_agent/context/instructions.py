@@ -15,7 +15,7 @@ from anyio import to_thread
 
 from tui_agent.config.small_files import read_regular
 from tui_agent.context.budgets import divide_evenly
-from tui_agent.context.summary.summary import CutText
+from tui_agent.context.compaction.summary_text import CutText
 from tui_agent.context.truncation import artifact_id, head_and_tail
 from tui_agent.errors import EnvironmentFault
 from tui_agent.fast_dataclass import dataclass

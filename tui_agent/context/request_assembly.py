@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from tui_agent.context.budgets import ALWAYS_SENT, EXCLUDED_FRAGMENTS, EXCLUDED_MESSAGES, Room
+from tui_agent.context.compaction.summary_text import CutText
 from tui_agent.context.history_tokens import (
     MessageCount,
     SectionShare,
@@ -18,7 +19,6 @@ from tui_agent.context.history_tokens import (
     split_shares,
 )
 from tui_agent.context.instructions import RULES_LABEL, cut_rules
-from tui_agent.context.summary.summary import CutText
 from tui_agent.context.token_counter import CHARS_PER_TOKEN, Tokens
 from tui_agent.context.window_fit import FittedHistory, HistoryFitter
 from tui_agent.fast_dataclass import dataclass

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from tui_agent.context.budgets import SHORTENING_ORDER, Room
+from tui_agent.context.compaction.summary_text import STORY
 from tui_agent.context.history_tokens import MessageCount
-from tui_agent.context.summary.summary import STORY
 from tui_agent.context.truncation import artifact_id, head_and_tail
 from tui_agent.protocol.events.context import SectionName
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage

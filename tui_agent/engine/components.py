@@ -6,7 +6,7 @@ Invariant: all extensions (tools, middlewares, agents, hooks, listeners) are rep
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 
-from tui_agent.context.summary.compaction_selection import CompactionSettings
+from tui_agent.context.compaction.compaction_settings import CompactionSettings
 from tui_agent.context.token_counter import Tokens
 from tui_agent.engine.recorder import EventListener, Recorder
 from tui_agent.engine.tools.registry import ToolRegistry

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
-from tui_agent.export.archive.archive import export_archive
-from tui_agent.export.archive.bundle import export_bundle
+from tui_agent.export.archive.checkpoint_export import export_bundle
+from tui_agent.export.archive.session_archive import export_archive
 from tui_agent.export.atif import to_atif
 from tui_agent.export.export_content import load_export
 from tui_agent.export.html.page import to_html

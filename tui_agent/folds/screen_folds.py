@@ -14,7 +14,7 @@ from tui_agent.folds.context import meter as context_meter
 from tui_agent.folds.context.context_breakdown import Ledger
 from tui_agent.folds.context.meter import ContextMeter
 from tui_agent.folds.session import agents as agents_tree
-from tui_agent.folds.session import approvals, jobs, todo
+from tui_agent.folds.session import approvals, jobs, todo_list
 from tui_agent.folds.session import changed_files as files_changed
 from tui_agent.folds.session.agents import AgentsTree
 from tui_agent.folds.session.approvals import Approvals
@@ -23,7 +23,7 @@ from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.jobs import Jobs
 from tui_agent.folds.session.snapshot import SnapshotOutline
-from tui_agent.folds.session.todo import Todo
+from tui_agent.folds.session.todo_list import Todo
 from tui_agent.folds.session.unfinished_work import PROGRAM_ENDED, ends_after_crash
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.trace.metrics import Metrics
@@ -53,7 +53,7 @@ ViewName: TypeAlias = Literal[
 
 _FOLD_NAMES: Final[tuple[ViewName, ...]] = tuple(name for name in get_args(ViewName) if name != "plugins")
 HANDLED_EVENTS: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
-    "todo": todo.TAKES,
+    "todo": todo_list.TAKES,
     "meter": context_meter.TAKES,
     "files": files_changed.TAKES,
     "agents": agents_tree.TAKES,

@@ -24,7 +24,7 @@ from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.workspace.remote.machine import RemoteMachine
 from tui_agent.workspace.sandbox import detection
-from tui_agent.workspace.sandbox.confinement import Confinement
+from tui_agent.workspace.sandbox.command_setup import Confinement
 from tui_agent.workspace.sandbox.detection import SandboxSupport
 from tui_agent.workspace.sandbox.mounts import Bounds
 

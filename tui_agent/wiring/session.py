@@ -19,7 +19,7 @@ from tui_agent import __version__
 from tui_agent.config.extensions.note_files import list_note_locations, notes_folder
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.settings.config_toml_edits import save_readable_files
-from tui_agent.context.summary.compaction_selection import CompactionSettings
+from tui_agent.context.compaction.compaction_settings import CompactionSettings
 from tui_agent.context.token_counter import Tokens
 from tui_agent.context.token_counter import load_bundled_vocabulary as vocabulary
 from tui_agent.engine.components import ChangedExtensions, CurrentExtensions, EngineParts

@@ -10,7 +10,7 @@ from tests.tui.app.replaying import open_replay
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import screen_error_log
 from tui_agent.folds.screen_folds import Views
-from tui_agent.folds.session.todo import Todo
+from tui_agent.folds.session.todo_list import Todo
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated

@@ -12,7 +12,7 @@ import pytest
 from tests.stubs.checkpoints import begun, git, snapshot, taken, workspace, write
 from tests.stubs.store import said, store
 from tui_agent.errors import CheckpointError
-from tui_agent.export.archive.archive import export_archive, import_archive
+from tui_agent.export.archive.session_archive import export_archive, import_archive
 from tui_agent.export.export_content import load_export
 from tui_agent.export.html.page import to_html
 from tui_agent.protocol.events.session import SessionStarted

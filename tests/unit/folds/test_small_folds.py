@@ -16,12 +16,12 @@ from tests.stubs.story import (
     started,
     tool_call,
 )
-from tui_agent.cli.trace import describe_tokens
+from tui_agent.cli.trace.span_lines import describe_tokens
 from tui_agent.folds.base import Projection, current_branch
 from tui_agent.folds.session.agents import AgentsTree
 from tui_agent.folds.session.approvals import Approvals
 from tui_agent.folds.session.changed_files import FilesChanged
-from tui_agent.folds.session.todo import Todo
+from tui_agent.folds.session.todo_list import Todo
 from tui_agent.folds.trace.fold import Trace, decided_by
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.folds.trace.spans import Span

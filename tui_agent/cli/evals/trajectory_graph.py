@@ -24,7 +24,7 @@ from tui_agent.cli.console.output import (
 from tui_agent.cli.console.shared_options import RECORDING_HELP, Verbs, add_option, load_context
 from tui_agent.config.paths import is_session_stored
 from tui_agent.errors import UsageError
-from tui_agent.export.archive.bundle import checkout_from_bundle, checkout_part
+from tui_agent.export.archive.checkpoint_export import checkout_from_bundle, checkout_part
 from tui_agent.export.object_storage import S3_SCHEME, download_file
 from tui_agent.export.output_file import write_new
 from tui_agent.export.trajectory.parquet import read_trace

@@ -11,7 +11,7 @@ import anyio
 from tui_agent.cli.console.output import say, say_json, say_result, say_text, warn
 from tui_agent.cli.console.shared_options import RECORDING_HELP, Verbs, add_flag, add_option, load_context
 from tui_agent.errors import UsageError
-from tui_agent.export.archive.archive import import_archive
+from tui_agent.export.archive.session_archive import import_archive
 from tui_agent.export.formats import (
     FORMATS,
     TEXT_FORMATS,

@@ -18,7 +18,7 @@ from tui_agent.folds.session.branch_tree import MAIN_BRANCH, branch_tree, fork_n
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state_view import SessionStateView
-from tui_agent.folds.session.todo import Todo
+from tui_agent.folds.session.todo_list import Todo
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.protocol.base import MAIN_AGENT, text_preview
 from tui_agent.protocol.envelope import Envelope, Record

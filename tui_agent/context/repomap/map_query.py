@@ -12,6 +12,7 @@ from tui_agent.context.repomap import ranking
 from tui_agent.context.repomap.commit_search import BEST
 from tui_agent.context.repomap.file_list import FileList
 from tui_agent.context.repomap.index_db import KnownFile
+from tui_agent.context.repomap.index_snapshot import Snapshot
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.line_scores import (
     WordLines,
@@ -22,7 +23,6 @@ from tui_agent.context.repomap.line_scores import (
 )
 from tui_agent.context.repomap.map_results import MapView, RankedFile, Symbol
 from tui_agent.context.repomap.named_files import Alike, find_named_files
-from tui_agent.context.repomap.open_index import Snapshot
 from tui_agent.context.repomap.path_kinds import (
     group_by_first_name,
     is_entry,

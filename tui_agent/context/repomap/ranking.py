@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from tui_agent.context.repomap.graph import unpack_edges
 from tui_agent.context.repomap.index_db import SimilarCommit
+from tui_agent.context.repomap.index_snapshot import Snapshot
 from tui_agent.context.repomap.line_scores import Values, WordLines
 from tui_agent.context.repomap.named_files import NamedFile
-from tui_agent.context.repomap.open_index import Snapshot
 from tui_agent.context.repomap.path_kinds import is_entry, is_unnamed_vendored, kind_of, weight_of
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.text_cache import Text

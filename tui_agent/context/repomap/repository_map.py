@@ -21,11 +21,11 @@ from tui_agent.context.repomap.definition_search import Definition, find_named_s
 from tui_agent.context.repomap.file_list import Entry, FileList
 from tui_agent.context.repomap.file_watch import FileScanner
 from tui_agent.context.repomap.index_db import index_path
+from tui_agent.context.repomap.index_snapshot import BROKEN_INDEX_ERRORS, OpenIndex, Snapshot
 from tui_agent.context.repomap.indexer import UNSETTLED
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.map_query import Ask, ClosedFlag, rank_by_scan, rank_with_index, view
 from tui_agent.context.repomap.map_results import MapView, Symbol
-from tui_agent.context.repomap.open_index import BROKEN_INDEX_ERRORS, OpenIndex, Snapshot
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.redacted_text import Cleaner
 from tui_agent.context.repomap.source_reader import read

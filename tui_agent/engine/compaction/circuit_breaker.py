@@ -8,7 +8,7 @@ from typing import Final
 
 from anyio import to_thread
 
-from tui_agent.context.summary.summary_size import WORK
+from tui_agent.context.compaction.summary_size import WORK
 from tui_agent.engine.compaction.loop_detector import LoopDetector
 from tui_agent.engine.recorder import Recorder
 from tui_agent.protocol.base import MAIN_AGENT, AgentId

@@ -10,19 +10,9 @@ from typing import Final, Literal, TypeAlias
 
 from anyio import to_thread
 
-from tui_agent.context.instructions import RULES_LABEL
-from tui_agent.context.request_assembly import PackedRequest
-from tui_agent.context.summary.compaction_selection import chars_of, summary_cut
-from tui_agent.context.summary.summary import (
-    CutText,
-    Summary,
-    build_summary,
-    needed_chars,
-    story_from_record,
-    total_chars,
-)
-from tui_agent.context.summary.summary_facts import Facts
-from tui_agent.context.summary.summary_size import (
+from tui_agent.context.compaction.summarised_messages import chars_of, summary_cut
+from tui_agent.context.compaction.summary_facts import Facts
+from tui_agent.context.compaction.summary_size import (
     FULL,
     MIN_CHARS,
     MIN_KEPT,
@@ -31,6 +21,16 @@ from tui_agent.context.summary.summary_size import (
     SummaryRoom,
     describe_sections,
 )
+from tui_agent.context.compaction.summary_text import (
+    CutText,
+    Summary,
+    build_summary,
+    needed_chars,
+    story_from_record,
+    total_chars,
+)
+from tui_agent.context.instructions import RULES_LABEL
+from tui_agent.context.request_assembly import PackedRequest
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.compaction.circuit_breaker import TIGHT_HINT, CompactionBreaker
 from tui_agent.engine.compaction.offload import OutputOffloader, available_text

@@ -1,4 +1,6 @@
-"""Offloading of old outputs from an agent's history, without asking a model.
+"""Offloading: replaces old outputs in an agent's history, without asking a model.
+
+`context/compaction/offloadable_results.py` selects the outputs that may be replaced.
 
 Invariant: each output is replaced by one line with the id of the artifact with the full output.
 """
@@ -6,12 +8,12 @@ Invariant: each output is replaced by one line with the id of the artifact with 
 from collections.abc import Sequence
 from typing import Final
 
-from tui_agent.context.summary.compaction_selection import (
-    chars_of,
+from tui_agent.context.compaction.offloadable_results import (
     needed_calls,
     newest_readings,
-    reducible_results,
+    offloadable_results,
 )
+from tui_agent.context.compaction.summarised_messages import chars_of
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.tools.large_results import as_blob, line_count
 from tui_agent.errors import BlobNotFound
@@ -89,7 +91,7 @@ class OutputOffloader:
         refused = {reply.refused_call for reply in removed.replies}
         required = needed_calls(history, removed.pinned) | refused
         newest_reads = newest_readings(history)
-        outputs = reducible_results(history, keep, required)
+        outputs = offloadable_results(history, keep, required)
         return newest_reads, sorted(outputs, key=lambda message: message.call_id in newest_reads)
 
     def _record(self, messages: Sequence[ToolMessage], before: int, after: int) -> None:

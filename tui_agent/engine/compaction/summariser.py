@@ -10,7 +10,7 @@ from typing import Final
 from anyio import to_thread
 
 from tui_agent.context.budgets import Room
-from tui_agent.context.summary.summary import transcript_within
+from tui_agent.context.compaction.summary_text import transcript_within
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.interruption_cleanup import close_unused_calls
 from tui_agent.errors import ConfigError, ContextOverflow, ModelError

@@ -9,7 +9,7 @@ from functools import partial
 import anyio
 from anyio import to_thread
 
-from tui_agent.context.summary.summary import CutText
+from tui_agent.context.compaction.summary_text import CutText
 from tui_agent.context.truncation import MAX_LINES, TruncatedText, head_and_tail
 from tui_agent.engine.tools.live_output import MAX_UNSAMPLED_CHARS, CollectedOutput
 from tui_agent.errors import BlobNotFound, EnvironmentFault

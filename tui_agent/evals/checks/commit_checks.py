@@ -18,7 +18,7 @@ from tui_agent.evals.checks.case_functions import load_case_functions
 from tui_agent.evals.checks.check_results import CheckResults
 from tui_agent.evals.checks.workspace_checks import Checker
 from tui_agent.evals.runs.failure_attribution import Conduct
-from tui_agent.export.archive.bundle import checkout_commit
+from tui_agent.export.archive.checkpoint_export import checkout_commit
 from tui_agent.export.trajectory.trajectory_file import read_session_trace
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.envelope import Envelope, find_payload, known_events

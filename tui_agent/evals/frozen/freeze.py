@@ -23,7 +23,7 @@ from tui_agent.evals.frozen.frozen_session import (
     RecordedReply,
     escape_path,
 )
-from tui_agent.export.archive.bundle import checkout_part, find_checkpoint_stores, open_store
+from tui_agent.export.archive.checkpoint_export import checkout_part, find_checkpoint_stores, open_store
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.comparison.divergence import Turn, split_turns
 from tui_agent.models.replay_model import RecordedAnswers, answers_format, read_recording, recorded_answers

@@ -16,7 +16,7 @@ from anyio.to_thread import run_sync
 
 from tui_agent.config.settings.optional_packages import load_package
 from tui_agent.errors import CheckpointError, StoreError, UsageError
-from tui_agent.export.archive.bundle import export_bundle
+from tui_agent.export.archive.checkpoint_export import export_bundle
 from tui_agent.export.export_content import Texts
 from tui_agent.export.trajectory.builder import TraceBuilder
 from tui_agent.export.trajectory.parquet import (

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.model_notes import approved_plan
-from tui_agent.folds.session.todo import CLOSED_STATUSES, format_todo_item
+from tui_agent.folds.session.todo_list import CLOSED_STATUSES, format_todo_item
 from tui_agent.folds.text.labels import describe_failures
 from tui_agent.protocol.base import MAIN_AGENT, LongText, Payload, RequestId, text_preview
 from tui_agent.protocol.envelope import Envelope

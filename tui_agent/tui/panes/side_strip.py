@@ -13,7 +13,7 @@ from tui_agent.units import format_line_changes
 
 if TYPE_CHECKING:  # the views are loaded after the first paint
     from tui_agent.folds.session.changed_files import FilesChangedView
-    from tui_agent.folds.session.todo import TodoView
+    from tui_agent.folds.session.todo_list import TodoView
 
 
 class PaneStrip(LinePane):

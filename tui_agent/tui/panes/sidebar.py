@@ -19,7 +19,7 @@ from tui_agent.units import KILO, format_percent, format_thousands, format_token
 
 if TYPE_CHECKING:  # the views are loaded after the first paint
     from tui_agent.folds.context.meter import ContextMeterView
-    from tui_agent.folds.session.todo import TodoView
+    from tui_agent.folds.session.todo_list import TodoView
     from tui_agent.folds.trace.spans import TraceView
     from tui_agent.tui.panes.plugin_sections import PluginSections
 

@@ -12,7 +12,7 @@ from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.rows import Pen, wrap
 
 if TYPE_CHECKING:  # the views are loaded after the first paint
-    from tui_agent.folds.session.todo import TodoView
+    from tui_agent.folds.session.todo_list import TodoView
     from tui_agent.protocol.events.todo import TodoItem
 
 MAX_ITEMS = 8

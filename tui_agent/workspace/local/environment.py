@@ -39,8 +39,8 @@ from tui_agent.workspace.local.nofollow_open import OpenFolder
 from tui_agent.workspace.local.piped_program import PipedProcess, open_piped
 from tui_agent.workspace.local.reaper_client import ReaperClient
 from tui_agent.workspace.local.transfers import copy_merged, write_archive
-from tui_agent.workspace.sandbox.confined_run import open_confined, run_confined
-from tui_agent.workspace.sandbox.confinement import Confinement
+from tui_agent.workspace.sandbox.command_run import open_confined, run_confined
+from tui_agent.workspace.sandbox.command_setup import Confinement
 from tui_agent.workspace.sandbox.output_notes import MISSED_SERVER, misses_server
 
 NOT_REQUESTED = Sandbox(unavailable_reason="The sandbox was not requested.")

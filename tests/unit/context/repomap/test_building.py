@@ -12,7 +12,7 @@ import pytest
 from tui_agent.context.repomap import graph, index_worker, indexer
 from tui_agent.context.repomap.file_list import Entry, list_files
 from tui_agent.context.repomap.index_db import open_index
-from tui_agent.context.repomap.open_index import Snapshot
+from tui_agent.context.repomap.index_snapshot import Snapshot
 from tui_agent.context.repomap.repository_map import show_all
 from tui_agent.ports.redaction import RedactionOptions
 

@@ -9,8 +9,8 @@ from tui_agent.context.repomap import graph, indexer
 from tui_agent.context.repomap.definition_search import MAX_FILES, Definition, search_symbols
 from tui_agent.context.repomap.file_list import list_files
 from tui_agent.context.repomap.index_db import IndexFile, open_index
+from tui_agent.context.repomap.index_snapshot import Snapshot
 from tui_agent.context.repomap.map_query import Ask, rank_with_index
-from tui_agent.context.repomap.open_index import Snapshot
 from tui_agent.context.repomap.path_kinds import kind_of
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.ranking import FileScore, expression, score_by_commits, values_of

@@ -13,7 +13,7 @@ import pytest
 from tests.stubs.sandboxed import World, confinement, git
 from tui_agent.ports.environment import ExecResult, ExecSpec
 from tui_agent.workspace.local.environment import LocalEnvironment
-from tui_agent.workspace.sandbox.confinement import Confinement
+from tui_agent.workspace.sandbox.command_setup import Confinement
 from tui_agent.workspace.sandbox.detection import SandboxSupport
 from tui_agent.workspace.sandbox.mounts import Bounds
 from tui_agent.workspace.sandbox.placeholders import Placeholders

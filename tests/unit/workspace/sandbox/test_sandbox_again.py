@@ -9,7 +9,7 @@ import pytest
 from tests.stubs.sandboxed import confinement, elsewhere, require_sandbox
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
 from tui_agent.workspace.local.subprocesses import Command
-from tui_agent.workspace.sandbox.confined_run import run_confined
+from tui_agent.workspace.sandbox.command_run import run_confined
 
 GONE = b"bwrap: Can't bind mount /oldroot/ on /newroot/: remount /newroot/mnt: No such file or directory\n"
 

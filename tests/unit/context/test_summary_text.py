@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from tests.stubs.tool_context import module_of
-from tui_agent.context.summary.summary import (
+from tui_agent.context.compaction.summary_facts import Facts, fact_blocks
+from tui_agent.context.compaction.summary_text import (
     STORY,
     TITLE,
     build_summary,
@@ -11,7 +12,6 @@ from tui_agent.context.summary.summary import (
     story_of,
     transcript,
 )
-from tui_agent.context.summary.summary_facts import Facts, fact_blocks
 from tui_agent.context.truncation import artifact_id
 from tui_agent.protocol.base import CallId, text_preview
 from tui_agent.protocol.events.todo import TodoItem

@@ -19,7 +19,7 @@ from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
 from tui_agent.workspace.local.piped_program import PipedProcess, open_piped
 from tui_agent.workspace.local.reaper_client import ReaperClient
 from tui_agent.workspace.local.subprocesses import Command, start_failure
-from tui_agent.workspace.sandbox.confinement import ConfinedCommand, Confinement, ConfinementError
+from tui_agent.workspace.sandbox.command_setup import ConfinedCommand, Confinement, ConfinementError
 from tui_agent.workspace.sandbox.denials import (
     SecretDenial,
     explain_denial,

@@ -9,8 +9,8 @@ from functools import partial
 from itertools import accumulate
 from typing import Final
 
-from tui_agent.context.summary.compaction_selection import MAX_OPEN_FILES, READS, TESTS, path_of
-from tui_agent.context.summary.summary_blocks import Excerpt, FittedText, SummaryBlock
+from tui_agent.context.compaction.offloadable_results import MAX_OPEN_FILES, READS, TESTS, path_of
+from tui_agent.context.compaction.summary_blocks import Excerpt, FittedText, SummaryBlock
 from tui_agent.context.truncation import artifact_id, head_and_tail
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.compacted_history import (
@@ -19,7 +19,7 @@ from tui_agent.folds.context.compacted_history import (
     quote_message,
     successful_calls,
 )
-from tui_agent.folds.session.todo import CLOSED_STATUSES, format_todo_item
+from tui_agent.folds.session.todo_list import CLOSED_STATUSES, format_todo_item
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import CallId, LongText, text_preview
 from tui_agent.protocol.events.todo import TodoItem

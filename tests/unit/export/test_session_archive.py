@@ -11,7 +11,7 @@ import pytest
 
 from tests.stubs.store import said, store
 from tui_agent.errors import UsageError
-from tui_agent.export.archive.archive import export_archive, import_archive
+from tui_agent.export.archive.session_archive import export_archive, import_archive
 from tui_agent.export.redacted_log import to_jsonl
 from tui_agent.folds.text.redaction_placeholders import SECRET_FILE_CONTENT
 from tui_agent.policy.places.path_places import may_hold_secrets

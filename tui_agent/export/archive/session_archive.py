@@ -22,7 +22,7 @@ from pydantic import Field, ValidationError
 
 from tui_agent import __version__
 from tui_agent.errors import CheckpointError, StoreError, StoreFull, UsageError, os_errors_as
-from tui_agent.export.archive.bundle import STORE, find_checkpoint_stores, open_store
+from tui_agent.export.archive.checkpoint_export import STORE, find_checkpoint_stores, open_store
 from tui_agent.export.output_file import create_file
 from tui_agent.export.redacted_log import RedactedLog
 from tui_agent.protocol.base import FrozenModel, is_session_id

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, Literal
 
-from tui_agent.context.summary.compaction_selection import chars_of
-from tui_agent.context.summary.summary_blocks import FittedText, SummaryBlock, fit_blocks
-from tui_agent.context.summary.summary_facts import (
+from tui_agent.context.compaction.summarised_messages import chars_of
+from tui_agent.context.compaction.summary_blocks import FittedText, SummaryBlock, fit_blocks
+from tui_agent.context.compaction.summary_facts import (
     LEFT_OUT_PREFIX,
     Facts,
     Text,

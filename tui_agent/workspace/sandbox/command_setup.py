@@ -1,4 +1,4 @@
-"""Preparation of one environment's commands to run in the sandbox.
+"""Set-up of a command's isolation: private folders, mounts, variables and the sandbox's command line.
 
 Invariant: a command that cannot be confined completely does not run at all.
 """

@@ -1,1 +1,0 @@
-"""Summaries that replace old messages: their messages, facts, text and size."""
