@@ -1,5 +1,5 @@
 """Plugin: the agent's todo list."""
 
-from .write_todos import write_todos
+from .todo_tool import write_todos
 
 __all__ = ["write_todos"]

@@ -241,7 +241,7 @@ def test_todo_items_have_the_marks_that_write_todos_gives_them() -> None:
     text = build_summary(Facts((), {}, (), TODO, (), 0), "", ROOM, ROOM, text_preview).text
     assert "## Tasks\n- [x] one\n- [x] two (verified)\n- [-] three\n- [>] four\n  - [ ] five" in text
     assert (
-        module_of("todo", "write_todos")
+        module_of("todo", "todo_tool")
         .format_items(TODO)
         .startswith("[x] one\n[x] two (verified)\n[-] three\n[>] four\n  [ ] five")
     )
