@@ -245,7 +245,6 @@ SHARED_FILE_NAMES = frozenset(
         "slash_command",
         "todo",
         "tool",
-        "trace",
         "trust",
     ]
 )
