@@ -1,19 +1,25 @@
 """A session's log lines and blobs for export, redacted again with the current rules.
 
-Invariant: a line or text without secrets is exported byte for byte.
+Invariant: a line or text without secrets, and without digests of contents that are not exported, is exported byte for
+byte.
 """
 
 import hashlib
 import hmac
+import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
 from tui_agent.folds.text.redaction_placeholders import SECRET_FILE_CONTENT
-from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.envelope import Record, UnknownEvent
+from tui_agent.protocol.events.files import FileChanged, FileRead
+from tui_agent.protocol.events.instructions import InstructionsLoaded
+from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
 from tui_agent.store.blobs import CONTAINER_MARKER, TEXT_MARKER, BlobStore
 from tui_agent.store.forks import find_digests
 from tui_agent.store.lineage import open_blobs
@@ -23,6 +29,13 @@ from tui_agent.store.redaction.redactor import Redactor
 
 _DIGEST_FIELDS = frozenset({"digest", "sha256", "before_sha256", "after_sha256"})
 """Fields of events with the digest of a whole file, as it was on the disk."""
+_BLOB_FIELDS = frozenset({"before", "after"})
+"""Fields of events with the digest of the blob that holds a whole file."""
+_EVENTS_WITH_FILES = (FileChanged, FileRead, InstructionsLoaded, UserMessageReceived, UserSteered)
+_NAME = re.compile(rb"(?<![0-9a-f])(?:[0-9a-f]{40}|[0-9a-f]{64})(?![0-9a-f])")
+"""The name of a blob or checkpoint, or the digest of a file."""
+_FileFields: TypeAlias = dict[str, str]
+"""A file in an event: its `path`, and those of the fields `_DIGEST_FIELDS` and `_BLOB_FIELDS` that it has."""
 
 
 class RedactedLog:
@@ -41,9 +54,9 @@ class RedactedLog:
 
         - `branch`: True to redact only the current branch.
         - `renamed`: maps the commit id of each redacted checkpoint to its new commit id.
-        - `hide_digests`: True to replace the digests of files whose content is redacted. From such a digest, a short
-          secret could be guessed. Equal contents still get equal replacements. Pass False if the export contains the
-          files themselves.
+        - `hide_digests`: True to replace the digests of files whose content is not among the exported blobs. From such
+          a digest, a short secret could be guessed. Equal contents still get equal replacements. Pass False if the
+          export contains the files themselves.
         """
         self._folder = folder
         self._redactor = redactor
@@ -58,7 +71,7 @@ class RedactedLog:
         # Forgotten after the export, so nobody can compute the digest of a guessed content.
         self._digest_key = secrets.token_bytes() if hide_digests else None
         self._digests: dict[str, str] = {}
-        """Maps the digest of each file content that is redacted to the digest to export."""
+        """Maps the digest of each file content that is not exported to the digest to export instead."""
 
     def lines(self) -> Iterator[bytes]:
         """Yield the redacted lines of the log, each with its newline.
@@ -70,8 +83,7 @@ class RedactedLog:
                 yield self._redact_line(line.encode())
 
     def _redact_line(self, line: bytes) -> bytes:
-        has_renamed = any(name.encode() in line for name in (*self._names, *self._digests))
-        if not has_renamed and not self._redactor.suspects(line):
+        if not self._has_old_name(line) and not self._redactor.suspects(line):
             return line + b"\n"
         raw = from_json(line)
         redacted = self._rename_blobs(self._redactor.json(raw))
@@ -79,6 +91,10 @@ class RedactedLog:
             return line + b"\n"
         redacted.pop("crc", None)
         return seal_line(to_json(redacted)[:-1])
+
+    def _has_old_name(self, data: bytes) -> bool:
+        names = (name.decode() for name in _NAME.findall(data))
+        return any(name in self._names or name in self._digests for name in names)
 
     def _rename_blobs(self, value: JsonValue) -> JsonValue:
         if isinstance(value, str):
@@ -88,8 +104,8 @@ class RedactedLog:
         if not isinstance(value, dict):
             return value
         renamed = {
-            key: self._digests.get(item, item)
-            if key in _DIGEST_FIELDS and isinstance(item, str)
+            key: self._digests[item]
+            if key in _DIGEST_FIELDS and isinstance(item, str) and item in self._digests
             else self._rename_blobs(item)
             for key, item in value.items()
         }
@@ -98,7 +114,7 @@ class RedactedLog:
                 blob = value.get(side)
                 if isinstance(blob, str) and blob in self._changed and not value.get(f"{side}_sha256"):
                     # Without it, two redacted contents would look like no change.
-                    renamed[f"{side}_sha256"] = self._digests[blob]
+                    renamed[f"{side}_sha256"] = self._digests.get(blob, blob)
         if value.keys() in (TEXT_MARKER, CONTAINER_MARKER):
             old = value.get("blob_sha256") or value.get("blob_json")
             if isinstance(old, str) and old in self._changed:
@@ -110,15 +126,17 @@ class RedactedLog:
         names = sorted(
             find_digests((line.encode() for _, line in read_stored_lines(self._folder)), self._folder)
         )
-        changes = self._file_changes()
-        for name in self._find_secret_blobs(changes):
+        files = [
+            file for record in read_records(self._folder, skip_deltas=True) for file in _find_files(record)
+        ]
+        for name in self._find_secret_blobs(files):
             self._rename(name, lambda content: SECRET_FILE_CONTENT if content else content)
         for name in names:
             self._rename(name, self._redact_blob)
-        if self._changed:  # Second pass: redact the blobs that contain the old names of renamed blobs.
+        self._hide_digests(files)
+        if self._changed or self._digests:  # Second pass: redact the blobs that contain old names or digests.
             for name in names:
                 self._rename(name, self._update_references)
-        self._replace_digests(changes)
         yielded: set[str] = set()
         for name in names:
             data = self._current_data(name)
@@ -127,27 +145,19 @@ class RedactedLog:
                 yielded.add(new_name)
                 yield new_name, data
 
-    def _file_changes(self) -> list[FileChanged]:
-        payloads = (record.payload for record in read_records(self._folder))
-        return [payload for payload in payloads if isinstance(payload, FileChanged)]
-
-    def _replace_digests(self, changes: Sequence[FileChanged]) -> None:
-        for change in changes:
-            sides = (change.before, change.before_sha256), (change.after, change.after_sha256)
-            for blob, sha256 in sides:
-                digest = sha256 or (blob if blob in self._changed else None)
-                if digest is not None:
-                    self._digests[digest] = self._hide_digest(digest)
-
-    def _hide_digest(self, digest: str) -> str:
+    def _hide_digests(self, files: Sequence[_FileFields]) -> None:
         if self._digest_key is None:
-            return digest
-        return hmac.new(self._digest_key, digest.encode(), hashlib.sha256).hexdigest()
+            return
+        digests = {value for file in files for field, value in file.items() if field != "path"}
+        for digest in digests:
+            if digest and (digest in self._changed or self._blobs.find(digest) is None):
+                hidden = hmac.new(self._digest_key, digest.encode(), hashlib.sha256)
+                self._digests[digest] = hidden.hexdigest()
 
-    def _find_secret_blobs(self, changes: Sequence[FileChanged]) -> set[str]:
+    def _find_secret_blobs(self, files: Sequence[_FileFields]) -> set[str]:
         """Return the digests of the contents of secret files, which older versions of this program stored."""
-        secret_changes = (change for change in changes if self._redactor.is_secret_file(change.path))
-        return {digest for change in secret_changes for digest in (change.before, change.after) if digest}
+        secret_files = (file for file in files if self._redactor.is_secret_file(file["path"]))
+        return {file[field] for file in secret_files for field in _BLOB_FIELDS & file.keys()}
 
     def _current_data(self, name: str) -> bytes | None:
         return self._changed[name] if name in self._changed else self._blobs.find(name)
@@ -174,10 +184,25 @@ class RedactedLog:
         return redacted if _parse_json(redacted) == redacted_json else to_json(redacted_json)
 
     def _update_references(self, data: bytes) -> bytes:
-        if not any(name.encode() in data for name in self._names):
-            return data
-        structure = _parse_json(data)
+        structure = _parse_json(data) if self._has_old_name(data) else None
         return data if structure is None else to_json(self._rename_blobs(structure))
+
+
+def _find_files(record: Record) -> Iterator[_FileFields]:
+    """Yield the files in an event, also if this version of the program does not know the event."""
+    payload: JsonValue = None
+    if isinstance(record, UnknownEvent):
+        payload = record.raw.get("payload")
+    elif isinstance(record.payload, _EVENTS_WITH_FILES):
+        payload = record.payload.model_dump(mode="json")
+    if not isinstance(payload, dict):
+        return
+    # Mentions and instruction files are in lists.
+    lists = (value for value in payload.values() if isinstance(value, list))
+    for item in (payload, *(item for values in lists for item in values)):
+        if isinstance(item, dict) and isinstance(item.get("path"), str):
+            fields = {"path", *_DIGEST_FIELDS, *_BLOB_FIELDS} & item.keys()
+            yield {field: value for field in fields if isinstance(value := item[field], str)}
 
 
 def _parse_json(data: bytes) -> JsonValue | None:

@@ -1,5 +1,6 @@
 """The Markdown transcript: everything that was said and done, and nothing of it can act."""
 
+import json
 import re
 from pathlib import Path
 
@@ -206,11 +207,22 @@ def test_a_secret_known_only_now_is_in_neither_form(tmp_path: Path) -> None:
 
 
 def test_lines_are_the_logs_own_of_the_branch_or_all(tmp_path: Path) -> None:
+    """Except for digests of files whose content is not in the session, such as those that were only read."""
     folder = golden_session(tmp_path, "every_kind")
-    assert to_jsonl(folder, Redactor(), everything=True) == (folder / "events.jsonl").read_bytes()
+    exported = to_jsonl(folder, Redactor(), everything=True).splitlines()
+    stored = (folder / "events.jsonl").read_bytes().splitlines()
+    different = [(new, old) for new, old in zip(exported, stored, strict=True) if new != old]
+    kinds = {json.loads(old)["payload"]["kind"] for _, old in different}
+    assert kinds == {"file.read", "instructions.loaded", "user.message"}
+    assert all(without_digests(new) == without_digests(old) for new, old in different)
     on = {record.seq for record in current_branch(read_records(folder))}
-    wanted = [line for seq, line in read_stored_lines(folder) if seq in on]
-    assert to_jsonl(folder, Redactor()).decode().splitlines() == wanted
+    wanted = [line.encode() for seq, line in read_stored_lines(folder) if seq in on]
+    branch = to_jsonl(folder, Redactor()).splitlines()
+    assert list(map(without_digests, branch)) == list(map(without_digests, wanted))
+
+
+def without_digests(line: bytes) -> bytes:
+    return re.sub(rb'"(digest|sha256|crc)":"[0-9a-f]+"', b"", line)
 
 
 def test_a_file_whose_content_is_gone_is_not_told_as_empty(tmp_path: Path) -> None:

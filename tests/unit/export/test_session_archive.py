@@ -18,10 +18,13 @@ from tui_agent.policy.places.path_places import may_hold_secrets
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import FileChanged, FileRead
+from tui_agent.protocol.events.instructions import InstructionFile, InstructionsLoaded
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.store.lineage import open_blobs
+from tui_agent.store.log_line import seal_line
 from tui_agent.store.log_reader import read_records, read_stored_lines
 from tui_agent.store.redaction.redactor import Redactor
 
@@ -185,6 +188,93 @@ async def test_the_digest_of_a_redacted_content_cannot_be_used_to_guess_it(tmp_p
     _, changed, read = (record.payload for record in read_records(there))
     assert isinstance(changed, FileChanged) and isinstance(read, FileRead)
     assert changed.before_sha256 != changed.after_sha256 == read.digest
+
+
+async def test_no_digest_of_a_content_that_is_not_exported_stays(tmp_path: Path) -> None:
+    redactor = Redactor(secrets={"HORSE": SECRET}, is_secret_file=may_hold_secrets)
+    log = store(tmp_path, redactor=redactor).create("ses_a")
+    log.append(SessionStarted(workspace="/work", product="p", settings=SETTINGS, title="A talk"))
+    secret, plain = b"PIN=4711-9932\n", b"x = 1\n"
+    digest, plain_digest = (hashlib.sha256(content).hexdigest() for content in (secret, plain))
+    stored = log.blobs.put_file("plain.py", plain).blob
+    log.append(file_changed("plain.py", stored))
+    for read in (digest, plain_digest):
+        log.append(FileRead(path="a", digest=read, size=14, first_line=1, last_line=1, complete=True))
+    mention = Mention(reference="@.env", kind="file", path=".env", sha256=digest)
+    many = tuple(mention.model_copy(update={"note": "n" * 7_000}) for _ in range(12))
+    for mentions in (
+        (mention,),
+        many,
+    ):  # the second event is too long for a line, so its payload is in a blob
+        log.append(UserMessageReceived(text="look", mentions=mentions))
+    log.append(
+        InstructionsLoaded(
+            trigger="turn",
+            files=(
+                InstructionFile(
+                    path="a.md", scope="user", sha256=digest, size=9, tokens=1, text="it is hidden"
+                ),
+            ),
+        )
+    )
+    log.close()
+    archive = await packed(log.folder, tmp_path / "a.tar.gz", redactor)
+    await import_archive(archive, tmp_path / "other" / "sessions", "ses_new")
+    there = tmp_path / "other" / "sessions" / "ses_a"
+    exported = [path.read_bytes() for path in (there / "events.jsonl", *(there / "blobs").iterdir())]
+    assert len(exported) == 3
+    assert not any(digest.encode() in data for data in (*exported, to_jsonl(log.folder, redactor)))
+    _, changed, hidden, read, first, second, loaded = (record.payload for record in read_records(there))
+    assert isinstance(changed, FileChanged) and isinstance(read, FileRead) and isinstance(hidden, FileRead)
+    assert changed.after == read.digest == plain_digest, "the content itself is exported"
+    assert isinstance(first, UserMessageReceived) and isinstance(second, UserMessageReceived)
+    assert isinstance(loaded, InstructionsLoaded)
+    equal = {hidden.digest, first.mentions[0].sha256, second.mentions[11].sha256, loaded.files[0].sha256}
+    assert len(equal) == 1, "equal contents are still equal"
+
+
+async def test_a_change_in_an_unknown_form_is_exported_without_its_secrets(tmp_path: Path) -> None:
+    log = store(tmp_path).create("ses_a")
+    log.append(SessionStarted(workspace="/work", product="p", settings=SETTINGS, title="A talk"))
+    names = [log.blobs.put_bytes(data) for data in (f"it is {SECRET}\n".encode(), b"PIN=4711-9932\n")]
+    for path, name in zip(("a.py", ".env"), names, strict=True):
+        log.append(file_changed(path, name))
+    log.close()
+    events = log.folder / "events.jsonl"
+    first, *changes = events.read_bytes().splitlines(keepends=True)
+    events.write_bytes(first + b"".join(map(with_unknown_author, changes)))
+    redactor = Redactor(secrets={"HORSE": SECRET}, is_secret_file=may_hold_secrets)
+    archive = await packed(log.folder, tmp_path / "a.tar.gz", redactor)
+    await import_archive(archive, tmp_path / "other" / "sessions", "ses_new")
+    there = tmp_path / "other" / "sessions" / "ses_a"
+    assert {path.read_bytes() for path in (there / "blobs").iterdir()} == {
+        b"it is [redacted: HORSE]\n",
+        SECRET_FILE_CONTENT,
+    }
+    for exported in ((there / "events.jsonl").read_text(), to_jsonl(log.folder, redactor).decode()):
+        assert '"robot"' in exported and not any(name in exported for name in names)
+
+
+def file_changed(path: str, blob: str) -> FileChanged:
+    return FileChanged(
+        path=path,
+        before=None,
+        after=blob,
+        before_size=0,
+        after_size=14,
+        mode=0o644,
+        author="command",
+        added=1,
+        removed=0,
+    )
+
+
+def with_unknown_author(line: bytes) -> bytes:
+    """The line of an event as a later version may write it."""
+    event = json.loads(line)
+    event["payload"]["author"] = "robot"
+    del event["crc"]
+    return seal_line(json.dumps(event, separators=(",", ":")).encode()[:-1])
 
 
 async def test_an_export_overwrites_nothing_and_leaves_nothing_half(tmp_path: Path) -> None:
