@@ -404,6 +404,53 @@ def test_a_rule_allows_no_code_or_change_of_another_project(script: str) -> None
     assert run(script, granted=(*granted, "allow read /**", "allow read ~/**", "allow run env *")) == "allow"
 
 
+@pytest.mark.parametrize(
+    "rule, script, expected",
+    [
+        ("~/venv/bin/pytest *", "~/venv/bin/pytest -q", "allow"),
+        ("~/venv/bin/pytest *", "cd src && ~/venv/bin/pytest -q", "allow"),
+        ("../other/run.sh *", "../other/run.sh a", "allow"),
+        ("../other/.venv/bin/python *", "../other/.venv/bin/python x.py", "allow"),
+        ("~/venv/bin/pytest *", "cd ../other && ~/venv/bin/pytest -q", "ask"),
+        ("~/venv/bin/pytest *", "~/other/bin/pytest -q", "ask"),
+        ("*/bin/pytest *", "~/venv/bin/pytest -q", "ask"),
+        ("../run.sh *", "cd .. && ../run.sh a", "ask"),
+        ("/usr/bin/make *", "/usr/bin/make -f ../other/Makefile", "ask"),
+    ],
+)
+def test_a_rule_allows_a_program_outside_only_if_it_names_the_program(
+    rule: str, script: str, expected: str
+) -> None:
+    assert run(script, granted=(f"allow run {rule}",)) == expected
+    assert run(script, granted=("allow run pytest *",)) == "ask"
+
+
+def test_a_rule_allows_a_named_program_of_an_environment_that_is_a_link() -> None:
+    links = {".venv/bin": "/srv/venv/bin", ".venv/bin/pytest": "/srv/venv/bin/pytest"}
+    facts = PolicyFacts(WORKSPACE, "ask", links, ("allow run .venv/bin/pytest *",))
+    found = RulePolicy().decide("run_command", (RunEffect(script=".venv/bin/pytest -q"),), facts)
+    assert found.verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "rule, script",
+    [
+        ("pytest *", "pytest ../other/tests"),
+        ("npm test *", "npm test --prefix ../other"),
+        ("cargo test *", "cargo test --manifest-path ../other/Cargo.toml"),
+        ("go test *", "go test ../other/..."),
+    ],
+)
+def test_a_rule_for_a_test_runner_covers_what_its_own_words_name(rule: str, script: str) -> None:
+    assert run(script, granted=(f"allow run {rule}",)) == "allow"
+
+
+def test_a_compiler_reads_headers_outside_only_with_a_rule_for_them() -> None:
+    script, rule = "gcc -I../include -fsyntax-only a.c", "allow run gcc *"
+    assert run(script, granted=(rule,)) == "ask"
+    assert run(script, granted=(rule, "allow read /home/ada/include/**")) == "allow"
+
+
 def test_a_rule_for_a_command_that_only_reads_covers_files_outside() -> None:
     assert run("cd ../other && git log", granted=("allow run git log *",)) == "allow"
     assert run("cd src && npm test", granted=("allow run npm test *",)) == "allow"

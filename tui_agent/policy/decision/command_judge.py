@@ -30,6 +30,7 @@ from tui_agent.policy.decision.unconfined_commands import (
     written_scripts,
 )
 from tui_agent.policy.interpreter.command_report import Certainty, CommandReport, FileUse, LineReport
+from tui_agent.policy.interpreter.shell_state import join_path
 from tui_agent.policy.places.path_places import place
 from tui_agent.policy.rules.grammar import Rule, begins_with, fits_words
 from tui_agent.ports.policy import PolicyFacts
@@ -176,9 +177,9 @@ class CommandJudge:
         if rule is not None and not any(judgement.needs_person for judgement in asked):
             # The user's rule for this command also covers what it reads outside the workspace, but not the files that
             # it changes, and no work on another project (`cd ../other && npm test`).
-            if command.only_reads or not self._works_elsewhere(command, uses):
+            if command.only_reads or not self._works_elsewhere(command, uses, rule):
                 asked = [judgement for judgement in asked if not judgement.rule_id.endswith(READS_OUTSIDE)]
-            return [*asked, rule, *below]
+            return [*asked, rule_judgement(rule), *below]
         # If rules allow each deletion, or `/undo` can restore the files, the command needs no approval of its own.
         if _only_removes(command) and files and not escalations and all(map(_allows_removal, files)):
             return files
@@ -186,13 +187,18 @@ class CommandJudge:
             return [*asked, *self._judge_escalations(escalations)]
         return [*asked, *below, self._by_profile(line, command, asked, bool(escalations), unbounded)]
 
-    def _works_elsewhere(self, command: CommandReport, uses: Uses) -> bool:
-        """Return True if the command runs in a folder outside the workspace, or runs code and uses files outside."""
+    def _works_elsewhere(self, command: CommandReport, uses: Uses, rule: Rule) -> bool:
+        """Return True if the command runs in a folder outside the workspace, or runs code and uses files outside.
+
+        A program outside does not count if `rule`, which allows the command, names it.
+        """
         runs = Effect.RUNS in command.effects
+        named = _named_program_paths(command, rule)
         return any(
             not place(path, self.facts).inside
             for use, path in uses
-            if use.action in ("read", "list") and (runs or use.path in command.folders)
+            if use.action in ("read", "list")
+            and (use.path in command.folders or (runs and use.path not in named))
         )
 
     def _judge_escalations(self, escalations: Sequence[Judgement]) -> Sequence[Judgement]:
@@ -268,8 +274,8 @@ class CommandJudge:
         known = use.certainty is Certainty.KNOWN
         return known and place(use.path, self.facts).absolute in self.facts.private_temp_paths
 
-    def _allowing_rule(self, line: LineReport, index: int, command: CommandReport) -> Judgement | None:
-        """Return the judgement of a rule that allows the command at index `index` of a line, or None."""
+    def _allowing_rule(self, line: LineReport, index: int, command: CommandReport) -> Rule | None:
+        """Return a rule that allows the command at index `index` of a line, or None."""
         words = words_of(command)
         if line.refusal or None in words or not words or not self.profile.hears_allow_rules:
             return None
@@ -279,10 +285,10 @@ class CommandJudge:
             if rule.verdict != "allow" or (rule.bounded and not is_ordinary(command)):
                 continue
             if allows(rule, command) or allows_started(rule, line, index):
-                return rule_judgement(rule)
+                return rule
             # A rule `uv run pytest` must also allow the launcher `uv run`, which is a command of its own.
             if command.runs_next and allows_started(rule, line, index + 1):
-                return rule_judgement(rule)
+                return rule
         return None
 
 
@@ -356,6 +362,15 @@ def allows_started(rule: Rule, line: LineReport, index: int) -> bool:
         begins_with(rule.rest, (*prefix, words[0])) and fits_words(rule.rest, (*prefix, *words), certain=True)
         for _, prefix in starters(line, index)
     )
+
+
+def _named_program_paths(command: CommandReport, rule: Rule) -> frozenset[str]:
+    """Return the paths of a command's program and of its folder (a virtual environment) if the rule names the program."""
+    program = words_of(command)[0]
+    if program is None or "/" not in program or program not in shlex.split(rule.rest):
+        return frozenset()
+    paths = {join_path(folder, program) for folder in command.folders if folder is not None}
+    return frozenset(paths | {posixpath.dirname(path) for path in paths})
 
 
 def _is_broken(line: LineReport) -> bool:
