@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 import anyio
 from anyio import to_thread
 
-from tui_agent.config.project.generated_folders import GeneratedFolders
-from tui_agent.config.project.git_query import git_environment, query_git
+from tui_agent.config.project.generated_folders import VENV_FILE, GeneratedFolders
+from tui_agent.config.project.git_query import git_environment, locate_repository, query_git
 from tui_agent.config.settings.settings import CheckpointSettings
 from tui_agent.config.system_programs import find_program
 from tui_agent.errors import UsageError
@@ -198,13 +198,36 @@ async def checkout_for_fork(
 
 
 def _find_generated(paths: Sequence[str], workspace: Path) -> tuple[str, ...]:
-    """Return the generated folders around `paths` in which the user's repository has no files."""
-    committed_paths = (query_git(workspace, "ls-files", "-z") or b"").split(b"\0")
-    committed_folders = {
-        f"{folder}/" for path in committed_paths for folder in PurePosixPath(os.fsdecode(path)).parents
-    }
-    generated = GeneratedFolders(set(paths).__contains__, committed_folders.__contains__).count(paths)
+    """Return the generated folders around `paths` in which the user's repository has no files.
+
+    If the repository's files are unknown, return only virtual environments.
+    """
+    known_paths = set(paths)
+    committed_folders = _find_committed_folders(workspace)
+    if committed_folders is None:
+        generated = GeneratedFolders(known_paths.__contains__).count(paths)
+        return tuple(sorted(folder for folder in generated if f"{folder}{VENV_FILE}" in known_paths))
+    generated = GeneratedFolders(known_paths.__contains__, committed_folders.__contains__).count(paths)
     return tuple(sorted(generated.keys() - committed_folders))
+
+
+def _find_committed_folders(workspace: Path) -> frozenset[str] | None:
+    """Return the folders with files that are in the newest commit or staged. The paths end with `/`.
+
+    Return None if they are unknown: the workspace is gone, or git fails.
+    """
+    if not workspace.is_dir():
+        return None
+    repository = locate_repository(workspace)
+    if repository is None:
+        return frozenset()
+    # A folder that the user is about to remove from the repository is still part of the newest commit.
+    newest_commit = (f"--with-tree={repository.commit}",) if repository.commit else ()
+    output = query_git(workspace, "ls-files", "-z", *newest_commit)
+    if output is None:
+        return None
+    parents = (PurePosixPath(path).parents for path in os.fsdecode(output).split("\0"))
+    return frozenset(f"{folder}/" for folders in parents for folder in folders)
 
 
 async def add_worktree(workspace: Path, dest: Path, store: Path, commit: str) -> tuple[Path, tuple[str, ...]]:

@@ -1,6 +1,7 @@
 """A fork in its own folder lacks the generated folders that checkpoints hold, such as `.venv`, and says so."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,47 @@ def test_a_work_tree_keeps_the_committed_files_of_a_generated_folder(
     made = fork(call, tmp_path, "--worktree", "../tree")
     assert names(tmp_path / "tree") == {"a.txt", "new.txt", "web/page.js", ".cache/kept.txt"}
     assert made["note"] == NOTE
+
+
+def test_a_fork_of_a_workspace_that_is_gone_lacks_only_virtual_environments(
+    call: Call, tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(work, "init", "-q")
+    git(work, "add", "-f", ".cache", "web/node_modules")
+    git(work, "commit", "-qm", "first")
+    write(work, {".venv/pyvenv.cfg": "home = /usr/bin\n"})
+    run(call, tmp_path, "write it", "--session", "ses_a")
+    monkeypatch.chdir(tmp_path)
+    shutil.rmtree(work)
+    made = fork(call, tmp_path, "--folder", "try")
+    kept = {".cache/kept.txt", "web/node_modules/dep.js", "web/__pycache__/page.pyc"}
+    assert names(tmp_path / "try") == {"a.txt", "new.txt", "web/page.js", *kept}
+    assert "Left out: .venv/ (installed" in str(made["note"])
+
+
+def test_a_fork_keeps_all_generated_folders_if_git_gives_no_answer(
+    call: Call, tmp_path: Path, work: Path
+) -> None:
+    git(work, "init", "-q")
+    git(work, "add", "-f", ".cache")
+    git(work, "commit", "-qm", "first")
+    run(call, tmp_path, "write it", "--session", "ses_a")
+    (work / ".git/index").write_bytes(b"damaged")
+    fork(call, tmp_path, "--folder", "../try")
+    assert {".cache/kept.txt", "web/node_modules/dep.js"} <= names(tmp_path / "try")
+
+
+def test_a_work_tree_keeps_a_committed_folder_that_is_no_longer_in_the_index(
+    call: Call, tmp_path: Path, work: Path
+) -> None:
+    git(work, "init", "-q")
+    git(work, "add", "-f", "web/node_modules", "a.txt")
+    git(work, "commit", "-qm", "first")
+    run(call, tmp_path, "write it", "--session", "ses_a")
+    git(work, "rm", "-rq", "--cached", "web/node_modules")
+    made = fork(call, tmp_path, "--worktree", "../tree")
+    assert "web/node_modules/dep.js" in names(tmp_path / "tree")
+    assert isinstance(made["changed"], dict) and made["changed"]["left_out_folders"] == [".cache/", ".venv/"]
 
 
 def test_a_fork_without_a_checkpoint_lacks_generated_folders_too(

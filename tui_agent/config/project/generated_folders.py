@@ -21,6 +21,8 @@ GENERATED_FOLDERS: Final = CACHE_FOLDERS | INSTALLED_FOLDERS | {
     ".terraform", ".turbo", ".vite", "htmlcov",
 }  # fmt: skip
 EGG_INFO: Final = ".egg-info"
+VENV_FILE: Final = "pyvenv.cfg"
+"""The file that each virtual environment of Python contains."""
 _PROJECT_FILES: Final = ("package.json", "pyproject.toml", "setup.py")
 PROOFS: Final = {
     "target": ("../Cargo.toml", "../pom.xml", "../build.sbt"),
@@ -28,7 +30,7 @@ PROOFS: Final = {
     "build": tuple(
         f"../{name}" for name in (*_PROJECT_FILES, "build.gradle", "build.gradle.kts", "CMakeLists.txt")
     ),
-    "env": ("pyvenv.cfg",),
+    "env": (VENV_FILE,),
 }
 """Maps an ambiguous folder name, such as `target`, to files. Each of them shows that the folder is generated.
 
