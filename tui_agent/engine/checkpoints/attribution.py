@@ -251,11 +251,11 @@ def file_changed_event(
 def _subtract_counts(
     file: FileDifference, checkpoint_sha256: str | None, recorded: FileChanged, counts: tuple[int, int]
 ) -> tuple[int, int]:
-    """Return the numbers of lines of a secret file that were added and removed after the change `recorded`.
+    """Return how many lines of a secret file were at least added and removed after the change `recorded`.
 
     The log does not hold the content of a secret file. The counts of `recorded` are therefore subtracted from `counts`,
-    the counts since the checkpoint. If `recorded` did not start at the checkpoint's version, the numbers are unknown:
-    return (0, 0).
+    the counts since the checkpoint. So a line that both changes replaced is not counted. If `recorded` did not start at
+    the checkpoint's version, nothing is known: return (0, 0).
 
     `checkpoint_sha256`: hex SHA-256 of the checkpoint's version of the file; None if there is none.
     """
