@@ -13,7 +13,7 @@ from tui_agent.folds.session.branch_tree import TurnResultFold
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.protocol.commands import Redo, Revert, RunUserShell, Undo
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.files import CheckpointRestored
+from tui_agent.protocol.events.files import CheckpointRestored, FileChanged
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.messages import UserMessage
@@ -277,6 +277,27 @@ async def test_lines_of_the_user_in_a_file_that_an_undo_kept_are_not_the_session
         assert (file.authors, file.other_authors) == (("command", "human"), ("",))
         await go(bench, Redo())
         assert LineCounter(bench.recorder._log.blobs.find).count(file) == (1, 1)
+
+
+@pytest.mark.parametrize("is_undo", [True, False])
+async def test_changes_that_the_session_took_back_itself_are_not_recorded_again(
+    is_undo: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "workspace").mkdir()
+    recipes = tmp_path / "workspace" / "recipes.py"
+    recipes.write_text("".join(f"line{number}\n" for number in range(30)))
+    commands = "sed -i s/line3$/changed/ recipes.py", "sed -i s/changed/line3/ recipes.py"
+    answers = [say("A."), *map(shell, commands), say("B."), say("C.")]
+    async with told(tmp_path, *answers) as bench:
+        await turn(bench, "first")
+        await turn(bench, "second")
+        assert len(bench.of(FileChanged)) == 2
+        recipes.write_text(recipes.read_text().replace("line20", "mine"))
+        await go(bench, RunUserShell(command="true"))
+        earlier = len(bench.of(FileChanged))
+        await (go(bench, Undo()) if is_undo else keep_files(bench, "second"))
+        kept = bench.of(FileChanged)[earlier:]
+        assert [(change.first_author, change.added, change.removed) for change in kept] == [("human", 1, 1)]
 
 
 def told_model(bench: Bench) -> list[str]:

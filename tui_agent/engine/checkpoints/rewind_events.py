@@ -170,8 +170,8 @@ def _replay_changes(
 ) -> list[FileChanged]:
     """Return events that record the changes of a file again, if both the session and others changed it.
 
-    Successive changes by the same author become one event, so that lines of others do not count as the session's.
-    Return an empty list if only the session or only others changed the file, or if the changes did not begin with the
+    Successive changes by the same author become one event, so that lines of others do not count as the session's. There
+    is no event if they left the file as it was. Return an empty list if only the session or only others changed the file, or if the changes did not begin with the
     file's version in `start`.
     """
     recorded = old_branch.changes.get(path, [])
@@ -181,12 +181,21 @@ def _replay_changes(
     )
     if path not in old_branch.by_user or path not in old_branch.authors or not is_gapless:
         return []
-    return [
-        _join_changes(blobs, list(run))
-        for _, run in groupby(
-            recorded, key=lambda change: (change.first_author == "human", change.other_session)
-        )
-    ]
+    runs = groupby(recorded, key=lambda change: (change.first_author == "human", change.other_session))
+    changes = [list(run) for _, run in runs]
+    return [_join_changes(blobs, run) for run in changes if not _is_without_effect(run)]
+
+
+def _is_without_effect(run: Sequence[FileChanged]) -> bool:
+    """Return True if a file has the same content before and after successive changes, or is missing both times.
+
+    A change of only the permissions counts as an effect.
+    """
+    first, last = run[0], run[-1]
+    if last.disk_sha256_after is None:  # a file without digests is missing, or too large for the log
+        return first.disk_sha256_before is None and first.before_size == last.after_size == 0
+    has_mode_change = any(change.is_mode_only for change in run)
+    return first.disk_sha256_before == last.disk_sha256_after and not has_mode_change
 
 
 def _join_changes(blobs: Blobs, run: Sequence[FileChanged]) -> FileChanged:
