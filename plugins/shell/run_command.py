@@ -97,7 +97,7 @@ def _placeholder_note(command: str) -> str:
     placeholder = api.find_new_placeholder(command, "")
     if not placeholder:
         return ""
-    return f"\n[{placeholder} stands for a value that is hidden from you; the command got it literally]"
+    return f"\n[{placeholder} stands for a value that is hidden from you; the command got the placeholder]"
 
 
 def _test_events(

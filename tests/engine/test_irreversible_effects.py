@@ -134,8 +134,8 @@ async def test_an_undo_names_files_outside_deleted_files_and_stashes(tmp_path: P
         assert (root / "a.txt").read_text() == "mine\n"
         outside, deleted, stash = describe_remains(moved)
         assert outside.startswith(f"Not restored (outside this workspace): {other / 'one.txt'}, ")
-        assert deleted == "Not restored (deleted, and in no checkpoint): user.log."
-        assert stash == f"Git stash “{moved.kept_stashes[0]}” stays; git stash list shows it."
+        assert deleted == "Not restored (deleted files that are in no checkpoint): user.log."
+        assert stash == f"Git stash “{moved.kept_stashes[0]}” stays; `git stash list` shows it."
         await go(bench, Redo())
         assert describe_remains(bench.of(SessionHeadMoved)[-1]) == ()
 

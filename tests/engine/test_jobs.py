@@ -323,7 +323,7 @@ async def test_a_job_tells_what_the_sandbox_kept_from_it_and_what_its_output_sho
     async with serving(tmp_path, job("cat .env 2> /dev/null"), read(wait=20), read(), env=Remarking) as bench:
         await turn(bench)
         (end,) = ends(bench)
-        for said in (".env may hold secrets and appeared empty", "git sees the covered file as changed."):
+        for said in (".env may hold secrets, so it appeared empty", "git sees the covered file as changed."):
             assert f"The sandbox: {said}" in end.message
             assert said in told(bench)[-1]
 

@@ -101,7 +101,7 @@ async def test_an_unasked_search_finds_the_rest_and_says_what_was_empty_to_it(co
     found = await seen(command, "ask", FILES)
     assert found.asked == ()
     assert "a.txt:1:canary of a.txt" in found.told and "APP_TOKEN" not in found.told
-    assert "[the sandbox: .env may hold secrets and appeared empty to this command.]" in found.told
+    assert "[the sandbox: .env may hold secrets, so it appeared empty to this command.]" in found.told
 
 
 async def test_without_a_sandbox_it_is_asked_about_and_a_yes_reads_all() -> None:

@@ -32,7 +32,9 @@ MAX_TOKENS = 64
 PATIENCE_S = 25.0
 """Time limit for the model's answer, in seconds."""
 # The app runs this command with a longer time limit.
-_SLOW_HINT = "The server may still be loading the model: try again. Otherwise check its address."
+_SLOW_HINT = (
+    "The server may still be loading the model: try again. If this does not help, check the server's address."
+)
 
 
 def configure(parser: Parser) -> None:

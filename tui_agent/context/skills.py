@@ -212,7 +212,10 @@ def _parse_skill(
         return _broken_skill(folder_name, origin, path, fault)
     if _NAME.fullmatch(name) is None:
         return _broken_skill(
-            folder_name, origin, path, f"its name {name[:40]!r} may contain only letters, digits, _ and -"
+            folder_name,
+            origin,
+            path,
+            f"its name {name[:40]!r} is not valid: use only letters, digits, _ and -",
         )
     description = _strip_invisible(" ".join(head.get("description", "").split()))
     if not description:

@@ -63,7 +63,7 @@ _HINTS: Mapping[FaultKind, str] = {
     "transport": "Check the base URL and the network.",
     "invalid_request": "Check the model's name and its options (tui-agent models check).",
     "refusal": "Rephrase the request, or choose another model.",
-    "empty": "The same request was sent twice: rephrase your message, or choose another model.",
+    "empty": "A second try brought no answer either: rephrase your message, or choose another model.",
 }
 _QUOTA_HINT = "Check the account's credit with the provider."
 

@@ -19,7 +19,7 @@ from tui_agent.units import format_time_limit
 
 RECORDS_FOLDER = "plugins_loading"
 """Name of the folder for records, inside the cache folder."""
-ENDED_THE_PROGRAM = "Loading it ended tui-agent, so it is not loaded again until its files change."
+ENDED_THE_PROGRAM = "tui-agent exited while loading it, so it is not loaded again until its files change."
 TOOK_TOO_LONG = "Loading it took more than {}, so it is not loaded again until its files change."
 TRIAL_ENDED = b"The trial has ended."
 """Text that the trial process writes after a load. The text is missing if the load ended the process."""

@@ -35,7 +35,7 @@ from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginU
 from tui_agent.units import format_time_limit
 
 LOAD_LIMIT_S = 10.0
-TRY_AGAIN = "To try it again: /reload, or tui-agent plugins enable {}."
+TRY_AGAIN = "To try again: /reload, or tui-agent plugins enable {}."
 STAYS_IN_USE = "The previous version stays in use."
 
 

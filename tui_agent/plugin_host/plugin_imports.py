@@ -24,7 +24,7 @@ _guarded: set[str] = set()
 
 
 def import_from(name: str, path: Path) -> ModuleType:
-    """Import the plugin at `path`, a folder with `__init__.py` or one file. Exceptions of the plugin propagate."""
+    """Import the plugin at `path`: either one file, or a folder with `__init__.py`. Its exceptions propagate."""
     _ensure_namespace()
     guard_code(path)
     full = f"{NAMESPACE}.{name}"

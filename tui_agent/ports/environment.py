@@ -114,7 +114,8 @@ class ExecResult:
     def remarks(self) -> tuple[str, ...]:
         """Sentences about misleading output, e.g. files that appeared empty because the sandbox hid their secrets."""
         names = list_first(self.emptied_secrets, MAX_NAMED_FILES)
-        unread = f"{names} may hold secrets and appeared empty to this command."
+        pronoun = "it" if len(self.emptied_secrets) == 1 else "they"
+        unread = f"{names} may hold secrets, so {pronoun} appeared empty to this command."
         return (unread, *self.notes) if self.emptied_secrets else self.notes
 
 

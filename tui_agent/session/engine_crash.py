@@ -29,5 +29,5 @@ def describe_crash(pid: int, last_line: str, environ: Mapping[str, str], cwd: Pa
     plugins = f"the plugin{'s' if len(names) > 1 else ''} {', '.join(names)}"
     return TuiAgentError(
         f"The engine process ended while it loaded {plugins}: {reason}.",
-        hint=f"Start tui-agent again: a plugin that crashes it is left out. Or run: tui-agent plugins disable {names[0]}",
+        hint=f"Start tui-agent again: it leaves out the plugin that caused the crash. Or run: tui-agent plugins disable {names[0]}",
     )

@@ -108,7 +108,7 @@ async def test_it_shows_profiles_sandbox_and_rules_with_their_source() -> None:
         await opened(driven)
         text = driven.text()
         assert "ask in force" in text and "accept-edits    yes        yes        asks*      yes" in text
-        assert "* does not ask if /undo can restore the files a command names" in text
+        assert "* only if /undo cannot restore the files that a command names" in text
         assert "bubblewrap: commands write only to this workspace" in text
         assert RULE in text
         own, project = (re.escape(f"Saved in {file}") + r"\s+▌?[^▌]*▌ +" for file in SAVED)

@@ -126,7 +126,7 @@ def test_a_plugin_that_ended_the_program_is_listed_and_can_be_enabled_again(call
     files = files_state(work / "bad.py")
     records.leave_out("bad", files, ENDED_THE_PROGRAM)
     listed = {line["name"]: line for line in json_lines(call("plugins", "list", *options)[1])}
-    assert "ended tui-agent" in listed["bad"]["fault"]
+    assert "tui-agent exited while loading it" in listed["bad"]["fault"]
     assert call("plugins", "enable", "bad", *options)[0] == 0
     assert not records.find_reason("bad", files) and records._is_suspect("bad", files)
 

@@ -78,7 +78,7 @@ def test_it_says_that_a_session_may_delete_what_undo_can_restore(
     words = ("policy", "check", "--policy", "accept-edits")
     out = call(*words, "--", "rm my_notes.txt b")[1].splitlines()
     assert out[0] == "ask: rm my_notes.txt b"
-    assert "  session runs the command without asking if /undo can restore my_notes.txt and b" in out
+    assert "  session runs the command without your approval if /undo can restore my_notes.txt and b" in out
     found = json.loads(call(*words, "--json", "--", "rm my_notes.txt")[1])
     assert found["decision"] == "ask" and found["allowed_if_restorable"] == ["my_notes.txt"]
     for line in ("rm -r keep", "rm *.txt", "rm link/a", "rm my_notes.txt && curl x.org", "rm ../a"):

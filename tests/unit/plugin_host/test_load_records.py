@@ -119,7 +119,7 @@ def test_a_new_version_that_took_too_long_is_not_called_left_out(tmp_path: Path)
     flag.unlink()
     assert "left out" not in message and message.endswith("The previous version stays in use."), message
     assert message.startswith(
-        "Loading it took more than 0.5 s, so it is not loaded again until its files change. To try it again: /reload"
+        "Loading it took more than 0.5 s, so it is not loaded again until its files change. To try again: /reload"
     )
 
 

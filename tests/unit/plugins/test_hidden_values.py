@@ -103,7 +103,7 @@ async def test_the_result_of_a_command_says_that_it_got_a_placeholder_literally(
     result = await bench.run("run_command", command=f"echo '{HIDDEN}' > a.ts")
     assert bench.bytes("a.ts").decode() == f"{HIDDEN}\n"
     assert (
-        "[redacted: secret] stands for a value that is hidden from you; the command got it literally"
+        "[redacted: secret] stands for a value that is hidden from you; the command got the placeholder"
         in text(result)
     )
     assert "hidden" not in text(await bench.run("run_command", command="echo redacted"))

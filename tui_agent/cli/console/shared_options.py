@@ -111,7 +111,8 @@ def add_folders(parser: argparse.ArgumentParser) -> None:
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Add the options for the model and its reasoning."""
     group = parser.add_argument_group(
-        "model", "apply to this start only; the app remembers a model that you choose with /model"
+        "model",
+        "for this start only; a model that you choose with /model in the app also applies to later starts",
     )
     add_option(
         group,

@@ -307,7 +307,7 @@ def sandbox(base: StartupContext) -> CheckResult:
         return ok(f"{status.kind}. {' '.join(status.lines)}")
     return note(
         status.unavailable_reason,
-        "Commands run without a sandbox; accept-edits asks before each command that does more than read.",
+        "Commands run without a sandbox, so accept-edits asks before each command that does more than read.",
     )
 
 

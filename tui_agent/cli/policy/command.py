@@ -126,7 +126,7 @@ def check_command(arguments: argparse.Namespace) -> int:
         say(f"  sandbox {bench.env.sandbox.kind} limits what the command can change")
     if judged.allowed_if_restorable:
         files = escape_control(" and ".join(judged.allowed_if_restorable))
-        say(f"  session runs the command without asking if /undo can restore {files}")
+        say(f"  session runs the command without your approval if /undo can restore {files}")
     for reason in judged.reasons if arguments.explain else ():
         say(f"  {escape_control(reason)}")
     return 0

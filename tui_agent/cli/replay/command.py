@@ -162,7 +162,7 @@ def print_rerun(result: "RerunResult", session: str, *, as_json: bool) -> int:
         )
         return Exit.DONE if divergence is None else Exit.FAILED
     for turn, why in result.skipped:
-        say(f"turn {turn} was not rerun; its record was copied: {why}")
+        say(f"turn {turn} was copied from the record, not rerun: {why}")
     if divergence is None:
         turns = format_count(result.turns, "turn")
         say(f"{session}: no differences in {turns} with {result.events} events.")

@@ -158,7 +158,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
         group,
         "--result TEXT",
-        "replace the result of a tool call (- for standard input); --at is an event of this call, or an event during which no other call runs",
+        "replace the result of a tool call (- for standard input); --at is an event of this call, or an event at which it is the only unfinished call",
         type=_read_text,
     )
     add_option(

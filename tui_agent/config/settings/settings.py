@@ -97,7 +97,7 @@ class ModelProfile(Table):
     max_output: int = Field(
         0,
         ge=0,
-        description="Maximum tokens of one answer; 0: the model's limit, but at most 32,768 and a quarter of the context window.",
+        description="Maximum tokens of one answer; 0: the model's limit, but at most 32,768 and at most a quarter of the context window.",
     )
     reasoning_effort: Effort | None = Field(
         None,

@@ -248,7 +248,7 @@ def _turn_spans(records: Iterable[Record]) -> Iterator[tuple[float, float]]:
 
 
 def find_new_commits(repository: Repository | None, spans: Sequence[tuple[float, float]]) -> list[str]:
-    """Return the commits made during the time spans, oldest first. Blocks: call it in a thread.
+    """Return the commits that were made during the time spans, oldest first. Blocks: call it in a thread.
 
     `spans`: (start, end) in seconds since the epoch.
     """
@@ -286,7 +286,7 @@ def _clean(subject: str) -> str:
 
 
 def find_new_stashes(repository: Repository | None, spans: Sequence[tuple[float, float]]) -> list[str]:
-    """Return the messages of the stashes made during the time spans and still there, oldest first.
+    """Return the messages of the stashes that were made during the time spans and still exist, oldest first.
 
     Blocks: call it in a thread.
 

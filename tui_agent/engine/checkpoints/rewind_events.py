@@ -313,4 +313,4 @@ def describe_reverted_call(*, files: bool, commits: Sequence[str]) -> str:
     """
     effects = "Its file changes were undone; other effects remain" if files else "Its effects remain"
     remaining = f" These commits also remain: {'; '.join(commits)}." if commits else ""
-    return f"This call ran. The session was then reverted to before its result. {effects}.{remaining}"
+    return f"This call ran. The session was then reverted to a point before its result. {effects}.{remaining}"

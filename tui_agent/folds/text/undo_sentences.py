@@ -109,7 +109,7 @@ def describe_remains(move: SessionHeadMoved) -> tuple[str, ...]:
     sentences = (
         describe_stopped_jobs(move.stopped_jobs),
         _describe_unrestored(move.outside_paths, "outside this workspace"),
-        _describe_unrestored(move.deleted_paths, "deleted, and in no checkpoint"),
+        _describe_unrestored(move.deleted_paths, "deleted files that are in no checkpoint"),
         _describe_kept_stashes(move.kept_stashes),
         describe_kept_commits(move.kept_commits),
     )
@@ -128,8 +128,8 @@ def _describe_kept_stashes(stashes: Sequence[str]) -> str:
     """Return a sentence about the git stashes that undone turns made. `stashes`: their messages, oldest first."""
     named = list_first([f"“{stash}”" for stash in stashes], MAX_COMMITS_NAMED)
     if len(stashes) < 2:
-        return f"Git stash {named} stays; git stash list shows it." if stashes else ""
-    return f"These git stashes stay: {named}; git stash list shows them."
+        return f"Git stash {named} stays; `git stash list` shows it." if stashes else ""
+    return f"These git stashes stay: {named}; `git stash list` shows them."
 
 
 def quote_commands(commands: Sequence[str]) -> str:

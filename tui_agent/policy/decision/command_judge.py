@@ -144,7 +144,7 @@ class CommandJudge:
         if (self.profile.commands == "allow" or self._relies_on_sandbox) and not hidden:
             return
         if self.profile.unproven == "deny":
-            why = f"policy {self.facts.policy} allows only commands that are proven read-only: {line.refusal}"
+            why = f"policy {self.facts.policy} allows only commands proven read-only: {line.refusal}"
             yield Judgement("deny", f"{self.facts.policy}.unproven", why)
         else:
             yield replace(self._ask_unproven(line.refusal), not_understood=True)
@@ -228,7 +228,7 @@ class CommandJudge:
             bounded = verdict == "ask" and may_run_other_code(command)
             return self._ask_unproven(hidden[0]) if hidden else self._allow_by_policy(bounded=bounded)
         if verdict == "deny":
-            why = f"policy {policy} allows only commands that are proven read-only: {_because(command)}"
+            why = f"policy {policy} allows only commands proven read-only: {_because(command)}"
             return Judgement("deny", f"{policy}.commands", why)
         no = next((judgement for judgement in asked if judgement.default_no), None)
         # Doubts that the sandbox makes harmless are not the reason.

@@ -35,7 +35,7 @@ def judgements_against(rules: RuleIndex, line: LineReport) -> Iterator[Judgement
         for command in line.commands:
             yield from _against_hosts(rules, command)
     if line.unreadable:
-        why = "tui-agent cannot parse all of the line, and your rules restrict some commands"
+        why = "tui-agent cannot parse the whole line; your rules may restrict a command in it"
         verdicts = {rule.verdict for rule in rules.rules if rule.kind != "tool"} - {"allow"}
         yield from (Judgement(verdict, "rules.unread", why) for verdict in verdicts)
 
@@ -118,7 +118,8 @@ def _judge_hidden_commands(rules: RuleIndex, command: CommandReport) -> Iterator
     alias = _GIT in rules.program_names and command.name == _GIT
     apart = not command.entry and any(_has_in_order(rule.rest, command) for rule in rules.against_commands)
     if uncertain or named or alias or apart:
-        why = f"tui-agent cannot tell which commands {command.name or 'it'} runs, and your rules restrict some commands"
+        runner = f"`{command.name}`" if command.name else "it"
+        why = f"tui-agent cannot tell which commands {runner} runs; your rules may restrict one of them"
         yield Judgement("ask", "rules.hidden", why)
 
 
@@ -182,7 +183,7 @@ def _against_hosts(rules: RuleIndex, command: CommandReport) -> Iterator[Judgeme
         yield Judgement(
             "ask",
             "rules.host",
-            "tui-agent cannot tell which host it connects to, and your rules restrict some hosts",
+            "tui-agent cannot tell which host it connects to; your rules may restrict this host",
         )
 
 

@@ -274,7 +274,7 @@ class FileJudge:
         return Judgement(
             "ask",
             "rules.vague",
-            "tui-agent cannot tell which files it uses, and your rules restrict some files",
+            "tui-agent cannot tell which files it uses; your rules may restrict one of them",
         )
 
     def _judge_temp_file(self, use: FileUse, location: Place) -> Judgement | None:
@@ -294,9 +294,7 @@ class FileJudge:
             [rule for rule in rules if has_fixed_place(rule) and "**" not in location.given]
         )
         if judgement is not None:
-            return replace(
-                judgement, reason=f"{judgement.reason}, and {location.given} may match the files of that rule"
-            )
+            return replace(judgement, reason=f"{judgement.reason} for files that {location.given} may match")
         why = f"{location.given} may match a file that a rule restricts"
         return Judgement("ask", "rules.pattern", f"{why}: {rules[0].text}") if rules else None
 

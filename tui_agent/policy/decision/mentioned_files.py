@@ -215,7 +215,8 @@ class MentionedFileJudge:
     def _judge_unnamed(self, command: CommandReport) -> Iterator[Judgement]:
         reads = self.rules.rules_against(*_READS) and _reads_unnamed(command)
         if reads or (self.rules.rules_against(*_CHANGES) and _changes_unnamed(command)):
-            why = f"tui-agent cannot tell which files {command.name or 'it'} uses, and your rules restrict some files"
+            user = f"`{command.name}`" if command.name else "it"
+            why = f"tui-agent cannot tell which files {user} uses; your rules may restrict one of them"
             yield Judgement("ask", "rules.unnamed", why)
 
     def _judge_mention(
@@ -235,7 +236,7 @@ class MentionedFileJudge:
         for kinds, sure in ((_READS, True), (_CHANGES, certain))[: 2 if changes else 1]:
             judgement = self.files.find_rule_against(use, location, kinds)
             if judgement is not None and (candidate.in_code or not sure):
-                why = f"{judgement.reason}, and it is not certain whether {location.given} is used"
+                why = f"{judgement.reason}, but it is not certain whether {location.given} is used"
                 judgement = replace(judgement, verdict="ask", reason=why)
             yield from filter(None, (judgement,))
 
@@ -256,7 +257,7 @@ class MentionedFileJudge:
         if (certain and guard == "protected") or (disk and (certain or not command.entry)):
             yield Judgement("deny", f"guard.{guard}", f"{location.given} {GUARDED[guard]}")
         elif guard == "protected" or disk or self._may_write_system(command, location, certain=certain):
-            yield self._ask("guarded", f"{location.given} {GUARDED[guard]}, and {name} may write it")
+            yield self._ask("guarded", f"{location.given} {GUARDED[guard]}, but {name} may write it")
 
     def _may_write_system(self, command: CommandReport, location: Place, *, certain: bool) -> bool:
         known = bool(command.entry) and (certain or _is_uncertain(command))

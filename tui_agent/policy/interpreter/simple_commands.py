@@ -285,7 +285,7 @@ def _name_parameters(values: Sequence[Value]) -> dict[str, Value]:
 def _use_options(draft: Draft, call: ParsedCall) -> None:
     """Record the effects of the call's options in `draft`."""
     if draft.name == "read" and all(option.spelling != "-r" for option in call.options):
-        draft.doubt("value", "read without -r removes backslashes from its input")
+        draft.doubt("value", "`read` without -r removes backslashes from its input")
     # An option such as `-C FOLDER` changes the folder of all file names, so it comes first.
     for parsed in sorted(call.options, key=lambda parsed: parsed.option.means != "enter"):
         option = parsed.option

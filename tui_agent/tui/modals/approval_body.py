@@ -151,9 +151,9 @@ class ApprovalBody:
         rows = command_table(shown, self._sheet.pen, width)
         hidden = len(commands) - len(shown)
         if hidden:
-            text = f"Not shown: {hidden} commands that only read, change or run files of this workspace"
+            text = f"Not shown: {hidden} commands that read, change or run only files of this workspace"
             if hidden == 1:
-                text = "Not shown: 1 command that only reads, changes or runs files of this workspace"
+                text = "Not shown: 1 command that reads, changes or runs only files of this workspace"
             rows += self._sheet.text_rows(width, text, "t3")
         return rows
 

@@ -27,7 +27,7 @@ _DROPPED_FIRST: Final = (0, _REMOVE, 5)
 _ROLES: Final[dict[str, Role]] = {"yes": "t1", "asks": "t2", "asks*": "t2", "no": "t3"}
 _NOTES: Final = (
     "Even under the policy `bypass`, the agent cannot read secrets, edit git hooks or start-up files, or wipe a folder. "
-    "You are asked if a command is unclear, and if a rule requires approval. "
+    "You are asked when a command is unclear, or when a rule requires approval. "
     "New sessions here start with `ask` or `accept-edits`, whichever you used last."
 )
 

@@ -20,7 +20,7 @@ DESCRIPTIONS: dict[str, str] = {
     "plan": "only reads, then proposes a plan",
     "ask": "asks before writing or running",
     "accept-edits": "edits, runs in the sandbox",
-    "bypass": "asks if unsure or if a rule says so",
+    "bypass": "asks when unsure or when a rule says so",
 }
 """Maps a policy to its description, the strictest policy first."""
 # Without `bypass`, so that a key pressed once too often never selects it.
@@ -53,7 +53,7 @@ GRID: dict[str, tuple[str, ...]] = {
 - `sandbox`: `yes` if commands run in a sandbox, otherwise `asks`
 - `asks*`: `asks`, with the footnote `RESTORABLE`
 """
-RESTORABLE: Final = "* does not ask if /undo can restore the files a command names"
+RESTORABLE: Final = "* only if /undo cannot restore the files that a command names"
 
 
 def policy_after(name: str) -> "UserPolicy":

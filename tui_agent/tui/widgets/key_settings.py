@@ -171,7 +171,7 @@ def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ..
     if len(set(parsed)) < len(parsed):
         return "the same key is listed twice.", ()
     if any(" " in key for key in parsed) and action.name != "revert":
-        return "only the action revert can be bound to two key presses.", ()
+        return "only the action `revert` can be bound to two key presses.", ()
     if action.name in LEAVE_ACTIONS and not parsed:
         return "this action closes a screen, so it must keep at least one key.", ()
     if len(parsed) % action.choices:
@@ -228,7 +228,9 @@ def _clashes(
 
 def _describe_clash(first: Action, other: Action, key: str) -> str:
     if first is other:
-        return f"revert: {key_name(key)} does not work. Only the key of stop can be pressed twice."
+        return (
+            f"revert: {key_name(key)} does not work. A key that is pressed twice must be the key of `stop`."
+        )
     return f"{key_name(key)} is set for both {first.name} and {other.name}. Choose another key for one."
 
 

@@ -25,7 +25,7 @@ from tui_agent.workspace.checkpoints.git_runner import split_names
 from tui_agent.workspace.checkpoints.rooted_files import LINK, FileState
 from tui_agent.workspace.checkpoints.store_state import CheckpointStore, Entry
 
-NOT_SAVED = "existed before the session changed it, and was not saved"
+NOT_SAVED = "not saved before the session changed it"
 HUMAN = "human"
 
 

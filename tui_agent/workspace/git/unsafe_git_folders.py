@@ -197,11 +197,11 @@ def _is_trusted_by_user(work_tree: str) -> bool:
 def _matching_folders(root: str, folder: str) -> Iterator[str]:
     path = os.path.join(root, os.path.expanduser(folder))  # noqa: PTH111, PTH118 - as a shell reads it
     if "**" in folder or "\0" in folder:
-        raise UnsafeRepositoryError("git could run in any folder")
+        raise UnsafeRepositoryError("it is not certain in which folder git runs")
     matches = glob.iglob(path, include_hidden=True) if glob.has_magic(path) else ()  # noqa: PTH207 - of any root
     names = list(islice(matches, MAX_MATCHES + 1))
     if len(names) > MAX_MATCHES:
-        raise UnsafeRepositoryError("git could run in too many folders")
+        raise UnsafeRepositoryError("there are too many folders in which git could run to check them all")
     # For a shell, `link/..` is the folder of the link. For other programs, it is the parent of the link's target.
     for name in (*names, path):
         yield os.path.realpath(name)

@@ -55,7 +55,7 @@ def _open_regular(name: str, folder_fd: int, path: str) -> tuple[int, os.stat_re
     try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
-            special = "not a regular file (a device, pipe or socket)"
+            special = "a device, pipe or socket, not a regular file"
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else special
             raise EnvironmentFault(f"{printable_path(path)} is {kind}.")
     except BaseException:

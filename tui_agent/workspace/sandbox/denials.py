@@ -130,7 +130,7 @@ def explain_existing_target(output: str, created: Sequence[str]) -> str:
         if _TARGET_EXISTS.search(line):
             for path in created:
                 if _may_name(line, path):
-                    return f"The command could not create {path}: the sandbox must put an empty file there first."
+                    return f"The command could not create {path}: the sandbox had put an empty file there."
     return ""
 
 
@@ -239,7 +239,7 @@ def _explain_line(line: str, bounds: Bounds, network: bool) -> str:
         place = _describe_paths(outside) if outside else "part of the workspace"
         return (
             f"In the sandbox, {place} is on a separate file system, so renames and links to or from it fail. "
-            "Copy instead, for example with mv."
+            "Copy instead (`cp` or `mv`)."
         )
     if _EXISTS.search(line) and any(name in line for name in bounds.absent):
         return "The command tried to create a repository, which the sandbox does not allow."

@@ -122,8 +122,8 @@ def find_output_notes(
     unreported = [name for name in replaced if name not in reported]
     if unreported and any(_looks_at_changes(word) for word in (*words, shlex.join(words))):
         yield (
-            f"{_join_names(unreported)} may hold secrets and {'was' if len(unreported) == 1 else 'were'} changed since the last "
-            "commit. This command's diffs and commits do not include the change."
+            f"{_join_names(unreported)} may hold secrets, so this command's diffs and commits do not include "
+            f"{'its' if len(unreported) == 1 else 'their'} changes since the last commit."
         )
 
 

@@ -86,7 +86,7 @@ async def test_a_command_that_must_create_its_target_itself_is_told_apart(world:
         result = await run(world, f"mkdir -p sub; {script}", new)
         assert result.exit_code and not new.exists(), result.output
         assert result.blocked == (
-            f"The command could not create {new}: the sandbox must put an empty file there first."
+            f"The command could not create {new}: the sandbox had put an empty file there."
         ), result.output
     new.mkdir()
     result = await run(world, f"mkdir {new}", new)

@@ -333,5 +333,5 @@ def test_what_a_listing_shows_otherwise_than_it_is_is_told(said: str, count: int
     ],
 )
 def test_a_target_that_the_sandbox_created_is_known_by_its_whole_name(line: str, found: bool) -> None:
-    sentence = "The command could not create /home/ada/a: the sandbox must put an empty file there first."
+    sentence = "The command could not create /home/ada/a: the sandbox had put an empty file there."
     assert explain_existing_target(line, ("/home/ada/a",)) == (sentence if found else "")

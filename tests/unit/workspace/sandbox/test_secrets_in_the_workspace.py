@@ -169,7 +169,7 @@ async def test_git_takes_a_changed_one_as_it_has_it(world: World, script: str) -
     result = await run(world, f"export GIT_AUTHOR_NAME=A GIT_COMMITTER_NAME=A EMAIL=a@example.org; {script}")
     assert (result.exit_code, result.output) == (0, b"")
     assert any(
-        note.startswith(".env, app/.env may hold secrets and were changed since") for note in result.notes
+        note.startswith(".env, app/.env may hold secrets, so this command's diffs") for note in result.notes
     )
     assert git(root, "show", "HEAD:.env", "HEAD:app/.env") == "A=old\nA=old\n"
     assert git(root, "status", "--short", ".env", "app") == " M .env\n M app/.env\n"

@@ -108,7 +108,7 @@ class _Reader:
         paths = [*(path for path in searched if path is not None), *parsed.operands[1:]]
         certain = [path for path in paths if path.certainty is not Certainty.UNKNOWN]
         if len(certain) < len(paths):
-            self._note_doubt("it is not certain where fd looks")
+            self._note_doubt("it is not certain which folders fd searches")
         return certain if any(not path.many for path in certain) else [*certain, HERE]
 
     def _filled_commands(self, starts: Sequence[Value], names: Names) -> Iterator[tuple[Value, ...]]:

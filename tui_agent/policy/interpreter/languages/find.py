@@ -99,7 +99,7 @@ class _Expression:
                 break
             self._place += 1
             if start.certainty is Certainty.UNKNOWN or (start.known is None and start.may_be_option):
-                self._doubt(f"it is not certain where find looks: {start.source}")
+                self._doubt(f"it is not certain which folders `find` searches: {start.source}")
             else:
                 self._starts.append(start)
         # A word such as `$X` can expand to no word at all. Then find searches the current folder.
@@ -133,7 +133,7 @@ class _Expression:
                     names = names if passed is None or negated else passed
                     negated = False
         if negated or not closed:
-            self._doubt("find's expression is not complete")
+            self._doubt("`find` has an incomplete expression")
         return union_names([*alternatives, names]) if closed else outer
 
     def _read_test(self, word: Value, names: Names, depth: int) -> Names:
@@ -145,7 +145,7 @@ class _Expression:
         """Parse a test or an action. Return the file names that make the test true, or None for any name."""
         option = _table().get(word.known or "")
         if option is None:
-            self._doubt(f"it is not known what {word.source} of find does")
+            self._doubt(f"it is not known what {word.source} of `find` does")
             return None
         self._follows_links = self._follows_links or option.follows_links
         if option.means == "command":
@@ -175,7 +175,7 @@ class _Expression:
         if not end:
             self._doubt(f"no `;` or `{{}} +` ends the command of {action}")
         if any(map(found_names.may_end_command, words)):
-            self._doubt(f"a word after {action} may end the command that find runs")
+            self._doubt(f"a word after {action} may end the command that `find` runs")
         if action.endswith("dir"):
             self._doubt(f"{action} runs its command in another folder for each file")
         if words:
@@ -184,7 +184,7 @@ class _Expression:
     def _filled_commands(self) -> Iterator[tuple[Value, ...]]:
         runs = [action for action in self._actions if action.command]
         if len(self._starts) * len(runs) > _MAX_COMMANDS:
-            self._doubt("find runs too many commands to check them all")
+            self._doubt("`find` runs too many commands to check them all")
         for run in runs[:_MAX_COMMANDS]:
             for start in self._starts[:_MAX_COMMANDS]:
                 for name in self._found_paths(start, run.names):
