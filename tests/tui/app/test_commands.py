@@ -116,7 +116,7 @@ async def test_after_a_turn_under_plan_the_status_says_how_to_go_on() -> None:
         driven.session.feed(SettingsChanged(key="policy", previous="ask", value="plan"))
         await driven.settle()
         assert hint not in driven.text(), "nothing was planned yet"
-        assert "ready  (the policy plan only reads; Shift+Tab switches to ask)" in driven.text()
+        assert "ready  (the policy `plan` only reads; Shift+Tab switches to ask)" in driven.text()
         driven.session.feed(TurnStarted(turn=4), TurnFinished(turn=4, reason="finished"))
         await driven.settle()
         assert hint in driven.text()

@@ -205,7 +205,7 @@ def pane_rows(path: Path, name: str, log: Path, width: int) -> list[str]:
     try:
         pane = load_panes(plugin.name, path).get(name)
         if pane is None or name not in plugin.panes:
-            raise PluginError(f"The pane {name!r} is missing in plugin.toml or {FOLDS} of {path}.")
+            raise PluginError(f"The pane {name!r} must be in both plugin.toml and {FOLDS} of {path}.")
         cursor = FoldCursor(pane.fold, path, log, FoldWatch())
         cursor.move_to(sys.maxsize)
         return draw_rows(BLOCKS.validate_json(draw_pane(pane, cursor.fold, path)), width)

@@ -84,5 +84,5 @@ def call_with_limit(name: str, function: Callable[[], _Result], timeout_s: float
     except TimeoutError:
         raise ConfigError(
             f"{name} was stopped after {format_time_limit(timeout_s)}, its time limit.",
-            hint="Make it faster; an endless loop or a wait for input may be the reason.",
+            hint="It may wait for input or have an endless loop. If not, make it faster.",
         ) from None

@@ -109,7 +109,9 @@ def _at_rest(state: SessionStateView, trace: TraceView, policy_key: str, send_ke
     if policy_key and state.settings.policy == "plan" and state.last_turn_end == "finished":
         has_plan = state.last_turn_policy == "plan"
         go_on = f'to make changes: press {policy_key}, then type "go on"'
-        subject = f"({go_on})" if has_plan else f"(the policy plan only reads; {policy_key} switches to ask)"
+        subject = (
+            f"({go_on})" if has_plan else f"(the policy `plan` only reads; {policy_key} switches to ask)"
+        )
     stage = "model" if state.last_turn_end == "model_error" else ""
     return StatusView(mood, word, subject, stage=stage)
 
