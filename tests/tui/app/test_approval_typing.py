@@ -13,6 +13,7 @@ from tui_agent.protocol.events.policy import PermissionChoice
 from tui_agent.protocol.events.turn import TurnStarted, UserQueued, UserUnqueued
 from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.confirm import QuitQuestion
+from tui_agent.tui.modals.policy import PolicySheet
 from tui_agent.tui.terminal.keyboard import TypingBurst
 from tui_agent.tui.widgets.key_settings import apply_key_settings
 
@@ -431,6 +432,33 @@ async def test_letters_of_an_answer_that_is_not_available_do_not_become_a_messag
         modal.answer_delay_s = 0.5
         await type_slowly(driven, "aass", 0.03)
         assert driven.app.editor.text == "" and modal.chosen == "s"
+        await driven.until(lambda: bool(driven.session.submitted))
+        [answer] = driven.session.submitted
+        assert isinstance(answer, DecidePermission) and answer.reach == "session"
+
+
+async def test_a_command_sent_from_an_approval_gives_the_approval_its_keys_back() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("/policy")
+        modal = await ask(driven, request())
+        assert modal.is_writing
+        await driven.press("enter")
+        await driven.until(lambda: isinstance(driven.app.screen, PolicySheet))
+        await driven.press("escape")
+        await driven.until(lambda: driven.app.screen is modal)
+        assert not modal.is_writing and "send message" not in driven.rows()[-1]
+        end_grace_period(modal)
+        await driven.press("y")
+        assert [type(command) for command in driven.session.submitted] == [DecidePermission]
+        assert driven.app.editor.text == ""
+
+
+async def test_an_answer_after_the_policies_were_shown_and_closed_is_no_message() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        modal = await ask(driven, request())
+        modal.answer_delay_s = 0.5
+        await type_slowly(driven, "ppss", 0.1)
+        assert driven.app.editor.text == "" and not modal.shows_policy
         await driven.until(lambda: bool(driven.session.submitted))
         [answer] = driven.session.submitted
         assert isinstance(answer, DecidePermission) and answer.reach == "session"

@@ -178,6 +178,10 @@ class KeyScreen(KeyActions):
         if claims_key(cast("Screen[Any]", self), event) and not self.run_key(event.key):
             self.type_key(event.key, event.character)
 
+    def on_screen_resume(self) -> None:
+        # While another screen was on top, e.g. after `/policy`, only that screen noticed changes of the message.
+        self.follow_message()
+
     def key_hints(self) -> Sequence[KeyHint]:
         """Return the keys that work now, for a sheet's footer. Empty if the screen sets its own footer."""
         return ()

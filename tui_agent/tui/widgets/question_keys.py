@@ -7,6 +7,7 @@ import math
 import time
 from abc import abstractmethod
 from collections.abc import Callable
+from itertools import takewhile
 from typing import ClassVar, Generic, TypeVar
 
 from textual import events
@@ -157,17 +158,17 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         """Return True if the newest letter is part of a text.
 
         A letter without an action is text. Letters typed faster than `answer_delay_s` are text too: two different
-        letters if one of them is an answer, or three equal letters.
+        letters if the first one is an answer, or three equal answers.
         """
         *earlier, newest = self._letters
         if not self._actions_of(newest):
             return True
         if not earlier or newest.time - earlier[-1].time > self.answer_delay_s:
             return False
-        is_answer = self._is_answer(newest) and earlier[-1].key != "space"  # a space may have scrolled
-        if newest.key == earlier[-1].key:
-            return is_answer and len(earlier) > 1  # a third time
-        return is_answer or self._is_answer(earlier[-1])
+        if not self._is_answer(earlier[-1]):
+            return False  # it had an effect of its own: it scrolled, or showed the policies
+        presses = 1 + len(list(takewhile(lambda letter: letter.key == newest.key, reversed(earlier))))
+        return presses != 2  # the second press of a letter confirms its answer
 
     def _actions_of(self, letter: events.Key) -> set[str]:
         return {
