@@ -15,7 +15,7 @@ from pathlib import Path
 from tui_agent.context.request_assembly import Assembly, RequestInput
 from tui_agent.context.token_counter import Tokens, load_bundled_vocabulary
 from tui_agent.ports.middleware import Fragment
-from tui_agent.protocol.base import CallId, RequestId
+from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 from tui_agent.protocol.settings import ModelInfo

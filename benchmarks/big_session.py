@@ -22,10 +22,11 @@ from typing import IO
 
 from benchmarks.big_turns import MODEL, Day
 from benchmarks.ptybench import Tui, cpu, cpu_of, prioritise, pss_of, tree
-from tui_agent.config.options import SessionOptions
-from tui_agent.protocol.base import Payload, RunId
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.session import RunFinished, RunStarted, SessionStarted, SessionTitled
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import RunId
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.log_line import encode_body, seal_line

@@ -4,8 +4,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tui_agent.protocol.base import CallId, Payload, RequestId
-from tui_agent.protocol.display import DiffBlock, TerminalBlock
+from tui_agent.protocol.display_blocks import DiffBlock, TerminalBlock
 from tui_agent.protocol.effects import ReadEffect, RunEffect, WriteEffect
 from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, FragmentRecord, Section
 from tui_agent.protocol.events.files import CheckpointTaken, FileChanged, FileRead
@@ -20,6 +19,8 @@ from tui_agent.protocol.events.turn import (
     TurnStarted,
     UserMessageReceived,
 )
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import ReasoningPart, TextContent, TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.store.blobs import BlobStore

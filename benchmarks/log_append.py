@@ -12,10 +12,11 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.protocol.base import CallId, Payload, RequestId
 from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.protocol.events.tool import ToolCalled, ToolProgress, ToolStarted
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.store.log_reader import read_records
 from tui_agent.store.log_scan import survey_bytes
 from tui_agent.store.redaction.redactor import Redactor

@@ -24,7 +24,7 @@ sys.path.insert(0, str(HERE.parent))
 from tui_agent.models.answer_assembler import Assembler
 from tui_agent.models.factory import ModelFactory
 from tui_agent.ports.model import ModelRequest
-from tui_agent.protocol.base import RequestId
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent
 

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from benchmarks.sessions_index import events, words
 from tui_agent.export.trajectory.trajectory_file import MIN_PAUSE_S, PAUSE_FACTOR, TrajectoryFile
-from tui_agent.protocol.base import CallId, RequestId
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import TurnStarted
+from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import TextContent, ToolCallPart, Usage
 from tui_agent.session.clock import SystemClock
 from tui_agent.store.redaction.redactor import Redactor

@@ -13,10 +13,10 @@ from pathlib import Path
 from pydantic import BaseModel, JsonValue
 from pydantic.fields import FieldInfo
 
-from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.protocol.events.union import KINDS
+from tui_agent.protocol.stored_text import BlobText
 from tui_agent.store.log_line import encode_body, seal_line
 
 PAGE = Path(__file__).parent / "events.md"

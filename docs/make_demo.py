@@ -21,7 +21,7 @@ from tests.tui.app.branching import walk
 from tests.tui.app.comparing import compared, open_comparison
 from tests.tui.app.driving import Driven, golden, open_app
 from tests.tui.app.replaying import open_replay
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.turn import UserMessageReceived
 

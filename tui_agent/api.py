@@ -10,11 +10,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import BudgetExceeded, TuiAgentError, UsageError
 from tui_agent.ports.log import Follower
 from tui_agent.ports.session import Session, read_text
-from tui_agent.protocol.base import MAIN_AGENT, CommandId, LongText, SessionId
 from tui_agent.protocol.commands import Command, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope, known_events
 from tui_agent.protocol.events.agent import AgentStateChanged
@@ -22,8 +21,10 @@ from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.slash_command import CommandRan
 from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.ids import MAIN_AGENT, CommandId, SessionId
 from tui_agent.protocol.parts import TextPart
 from tui_agent.protocol.settings import AgentState
+from tui_agent.protocol.stored_text import LongText
 from tui_agent.session.headless_turn import block_text
 from tui_agent.wiring.session import open_session as open_local_session
 

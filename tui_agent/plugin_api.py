@@ -113,23 +113,17 @@ from tui_agent.protocol.artifacts import Artifact as Artifact
 from tui_agent.protocol.artifacts import left_out_note as left_out_note
 from tui_agent.protocol.artifacts import shorten_text as shorten_text
 from tui_agent.protocol.artifacts import stored_artifact_id as stored_artifact_id
-from tui_agent.protocol.base import BlobText as BlobText
-from tui_agent.protocol.base import FrozenModel as FrozenModel
-from tui_agent.protocol.base import JsonMap as JsonMap
-from tui_agent.protocol.base import LongText as LongText
-from tui_agent.protocol.base import Payload
-from tui_agent.protocol.base import text_preview as text_preview
-from tui_agent.protocol.display import CustomBlock as CustomBlock
-from tui_agent.protocol.display import DiffBlock as DiffBlock
-from tui_agent.protocol.display import DisplayBlock as DisplayBlock
-from tui_agent.protocol.display import ImageBlock as ImageBlock
-from tui_agent.protocol.display import JsonBlock as JsonBlock
-from tui_agent.protocol.display import MarkdownBlock as MarkdownBlock
-from tui_agent.protocol.display import TableBlock as TableBlock
-from tui_agent.protocol.display import TerminalBlock as TerminalBlock
-from tui_agent.protocol.display import TextBlock as TextBlock
-from tui_agent.protocol.display import TreeBlock as TreeBlock
-from tui_agent.protocol.display import TreeNode as TreeNode
+from tui_agent.protocol.display_blocks import CustomBlock as CustomBlock
+from tui_agent.protocol.display_blocks import DiffBlock as DiffBlock
+from tui_agent.protocol.display_blocks import DisplayBlock as DisplayBlock
+from tui_agent.protocol.display_blocks import ImageBlock as ImageBlock
+from tui_agent.protocol.display_blocks import JsonBlock as JsonBlock
+from tui_agent.protocol.display_blocks import MarkdownBlock as MarkdownBlock
+from tui_agent.protocol.display_blocks import TableBlock as TableBlock
+from tui_agent.protocol.display_blocks import TerminalBlock as TerminalBlock
+from tui_agent.protocol.display_blocks import TextBlock as TextBlock
+from tui_agent.protocol.display_blocks import TreeBlock as TreeBlock
+from tui_agent.protocol.display_blocks import TreeNode as TreeNode
 from tui_agent.protocol.effects import Effect as Effect
 from tui_agent.protocol.effects import InternalEffect as InternalEffect
 from tui_agent.protocol.effects import NetworkEffect as NetworkEffect
@@ -146,6 +140,8 @@ from tui_agent.protocol.events.plugin import PluginEvent as PluginEvent
 from tui_agent.protocol.events.todo import TodoItem as TodoItem
 from tui_agent.protocol.events.todo import TodoStatus as TodoStatus
 from tui_agent.protocol.events.todo import TodoUpdated as TodoUpdated
+from tui_agent.protocol.frozen_model import FrozenModel as FrozenModel
+from tui_agent.protocol.frozen_model import Payload
 from tui_agent.protocol.parts import Content as Content
 from tui_agent.protocol.parts import ImageContent as ImageContent
 from tui_agent.protocol.parts import TextContent as TextContent
@@ -154,6 +150,10 @@ from tui_agent.protocol.parts import Usage as Usage
 from tui_agent.protocol.parts import image_type as image_type
 from tui_agent.protocol.settings import ModelInfo as ModelInfo
 from tui_agent.protocol.settings import PolicyName
+from tui_agent.protocol.stored_text import BlobText as BlobText
+from tui_agent.protocol.stored_text import JsonMap as JsonMap
+from tui_agent.protocol.stored_text import LongText as LongText
+from tui_agent.protocol.stored_text import text_preview as text_preview
 from tui_agent.protocol.unicode_text import escape_unprintable as escape_unprintable
 from tui_agent.protocol.unicode_text import format_count as format_count
 from tui_agent.units import describe_line_changes as describe_line_changes

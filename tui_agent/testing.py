@@ -24,13 +24,13 @@ from tui_agent.cli.plugins.trial import SIDE_WIDTH, pane_rows
 from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.plugin_host.bundled_files import golden_log
 from tui_agent.plugin_host.discover import plugins_at
-from tui_agent.protocol.base import JsonMap
-from tui_agent.protocol.display import DisplayBlock
+from tui_agent.protocol.display_blocks import DisplayBlock
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.tool import ToolFinished, ToolStatus
 from tui_agent.protocol.parts import text_previews
 from tui_agent.protocol.settings import PolicyName
+from tui_agent.protocol.stored_text import JsonMap
 from tui_agent.store.log_repair import EVENTS_FILE
 
 TIME_LIMIT_S = 60.0

@@ -17,7 +17,7 @@ CELLS = {
 
 SEQUENCES = {
     "tui_agent/tui/terminal/terminal.py": "title, notice and clipboard, each cleaned or coded",
-    "tui_agent/tui/text.py": "the boundary: what it looks for",
+    "tui_agent/tui/untrusted_text.py": "the boundary: what it looks for",
     "tui_agent/tui/transcript/output_rows.py": "the colours and links that it takes out of a program's output",
     "tui_agent/tui/terminal/keyboard.py": "asks the terminal for its keys",
     "tui_agent/folds/text/plain_text.py": "what it takes out of a program's output",
@@ -93,7 +93,7 @@ def test_who_makes_cells_of_foreign_text_takes_it_through_the_last_door(name: st
 
 def test_content_and_rich_text_are_made_by_the_boundary_alone() -> None:
     makes = {"Content", "Content.styled", "Content.assemble", "Text", "Text.assemble"}
-    assert files(places(screens(), lambda node: whole(node) in makes)) <= {"tui_agent/tui/text.py"}
+    assert files(places(screens(), lambda node: whole(node) in makes)) <= {"tui_agent/tui/untrusted_text.py"}
 
 
 def test_nothing_is_read_as_markup() -> None:

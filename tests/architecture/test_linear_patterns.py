@@ -27,7 +27,7 @@ METHODS = frozenset({"search", "match", "fullmatch", "sub", "subn", "finditer", 
 BOUNDS: dict[str, tuple[int, str]] = {
     "tui_agent.context.repomap.question_topic:_HEADING": (120, "longer lines are no headings"),
     "tui_agent.engine.delta_merge:": (delta_merge.MAX_HELD_CHARS, "more is not held back"),
-    "tui_agent.models.faults:'<[^>]*>|\\\\s+'": (2_000, "the rest of an error page is cut first"),
+    "tui_agent.models.provider_faults:'<[^>]*>|\\\\s+'": (2_000, "the rest of an error page is cut first"),
     "tui_agent.store.redaction.examples:": (2_000, "an example of a rule"),
     "tui_agent.policy.bash.": (cursor.MAX_CHARS, "a longer line is refused"),
     "tui_agent.policy.decision.": (loose_reading.MAX_CHARS, "a longer line is refused"),

@@ -208,7 +208,6 @@ SHARED_FILE_NAMES = frozenset(
         "agent",
         "agents",
         "app",
-        "base",
         "blocks",
         "branches",
         "checkpoints",

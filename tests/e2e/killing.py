@@ -23,8 +23,8 @@ from typing import Any
 from tests.e2e.conftest import ROOT, Program
 from tests.e2e.terminal import Terminal
 from tests.stubs.strict_history import faults_in
-from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.projection import current_branch, fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.protocol.envelope import Envelope, Record

@@ -12,7 +12,7 @@ from anyio import to_thread
 
 from tests.engine.test_session_contract import Reading, opened, options
 from tests.stubs.left_out import only_where
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.protocol.commands import Close, Interrupt, SubmitPrompt
 from tui_agent.protocol.events.tool import ToolStarted
 from tui_agent.protocol.events.turn import TurnFinished

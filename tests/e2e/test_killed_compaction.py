@@ -11,8 +11,8 @@ import pytest
 from tests.e2e.conftest import Program
 from tests.stubs.strict_history import faults_in
 from tui_agent.context.compaction.summary_text import TITLE
-from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.projection import current_branch, fold
 from tui_agent.store.log_reader import read_records
 
 pytestmark = pytest.mark.e2e

@@ -14,7 +14,7 @@ PATIENCE = 30.0
 APP = """
 import sys
 from pathlib import Path
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.session.engine_handle import EngineHandle
 options = SessionOptions(cwd=Path(sys.argv[1]), data_dir=Path(sys.argv[1]) / "data", plugin_dirs=(Path(sys.argv[2]),))
 print(EngineHandle.start(options).child.pid, flush=True)

@@ -13,9 +13,9 @@ from tests.stubs.clock import FakeClock
 from tests.stubs.golden import golden
 from tests.stubs.hostile import classes, control_sequences, every_text, poisoned
 from tests.stubs.own_bytes import foreign
-from tui_agent.protocol.base import SessionId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionStarted
+from tui_agent.protocol.ids import SessionId
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.session_store import SessionStore
 

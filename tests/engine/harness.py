@@ -34,14 +34,16 @@ from tui_agent.ports.repomap import RepoMaps
 from tui_agent.ports.slash_command import SlashCommand
 from tui_agent.ports.symbols_and_skills import Knowledge
 from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolServers, ToolSpec
-from tui_agent.protocol.base import JsonMap, Payload, RunId
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.effects import Effect, InternalEffect, WriteEffect
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import RunStarted
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import RunId
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import Budgets, ModelInfo, PolicyName, SessionSettings
+from tui_agent.protocol.stored_text import JsonMap
 from tui_agent.session.clock import SystemClock
 from tui_agent.session.resume import UnfinishedHistory, record_new_session, resume_session
 from tui_agent.store.event_search import find_changes_by_others

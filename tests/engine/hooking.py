@@ -4,16 +4,16 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tests.engine.harness import Bench, call, say
-from tui_agent.folds.base import fold
+from tui_agent.folds.projection import fold
 from tui_agent.folds.transcript.entries import NoticeEntry
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.ports.hook import Hook, HookAnswer, HookReply
 from tui_agent.ports.policy import Decision
-from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.events.hook import HookEvent, HookRan
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent
+from tui_agent.protocol.stored_text import JsonMap
 
 DENIED = Decision("deny", "test.deny", "the test denies it")
 ONE_CALL = [call(("echo", '{"words":"a"}')), say("Done.")]

@@ -8,7 +8,7 @@ import anyio
 
 from tests.engine.harness import MODEL, Bench, EchoTool, FakeModel, Words, call, say
 from tui_agent.context.compaction.compaction_settings import CompactionSettings
-from tui_agent.models.faults import fault
+from tui_agent.models.provider_faults import fault
 from tui_agent.ports.model import ModelChunk, ModelRequest
 from tui_agent.ports.tool import ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.commands import (

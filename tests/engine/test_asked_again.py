@@ -10,7 +10,7 @@ import pytest
 
 from tests.engine.harness import Bench, EchoTool, Words, allow, ask, call, running, say
 from tests.stubs.strict_history import faults_in
-from tui_agent.folds.base import Projection, fold
+from tui_agent.folds.projection import Projection, fold
 from tui_agent.folds.session.approvals import Approvals
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.trace.fold import Trace

@@ -22,7 +22,6 @@ from tui_agent.ports.environment import Environment
 from tui_agent.ports.middleware import ToolNext
 from tui_agent.ports.model import ModelNext, ModelReply, ModelRequest, TextChunk
 from tui_agent.ports.tool import Preview, ToolContext, ToolResult
-from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
 from tui_agent.protocol.effects import Effect, InternalEffect
 from tui_agent.protocol.envelope import Envelope
@@ -31,6 +30,7 @@ from tui_agent.protocol.events.plugin import PluginEvent, PluginFailed
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.frozen_model import Payload
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 from tui_agent.wiring.extensions import build_listeners
 

@@ -9,12 +9,12 @@ from tui_agent.engine.components import ChangedExtensions, Extensions
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.engine.turns.engine_agents import ModelAgent
 from tui_agent.ports.model import FinishChunk, TextChunk
-from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import ReloadPlugins, SubmitPrompt
-from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.display_blocks import TextBlock
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.slash_command import CommandRan, CommandsOffered
 from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.frozen_model import Payload
 
 LOADED = PluginLoaded(plugin="mine", version="2", source="user", contributions=("tool:second",))
 

@@ -11,7 +11,7 @@ from tests.engine.harness import Bench, call, say
 from tests.engine.test_rewind import files, go, shell, told, turn, write
 from tui_agent.engine.checkpoints import revert_plan
 from tui_agent.errors import StoreUnusable
-from tui_agent.folds.base import fold
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.changed_files import FilesChanged, describe_other_authors
 from tui_agent.policy.decision.call_classes import READ_ONLY
 from tui_agent.ports.log import OtherChange

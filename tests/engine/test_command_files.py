@@ -15,7 +15,7 @@ from tui_agent.ports.policy import Decision
 from tui_agent.ports.slash_command import CommandAnswer
 from tui_agent.ports.tool import ToolContext, ToolResult
 from tui_agent.protocol.commands import RunCommand, SubmitPrompt
-from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.display_blocks import TextBlock
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.slash_command import OfferedCommand
 from tui_agent.protocol.events.turn import UserMessageReceived

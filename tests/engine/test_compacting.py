@@ -26,7 +26,7 @@ from tests.engine.long_histories import (
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.tool_context import tools_of
 from tui_agent.context.compaction.summary_text import STORY, TITLE
-from tui_agent.models.faults import fault
+from tui_agent.models.provider_faults import fault
 from tui_agent.ports.model import FinishChunk, TextChunk, ToolCallChunk
 from tui_agent.protocol.events.context import (
     ContextReduced,

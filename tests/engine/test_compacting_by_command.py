@@ -25,7 +25,6 @@ from tests.stubs.legal_history import check_pairs
 from tui_agent.folds.text.session_figures import estimate_next_turn
 from tui_agent.ports.hook import Hook, HookAnswer, HookReply
 from tui_agent.ports.model import TextChunk
-from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.commands import (
     Compact,
     Interrupt,
@@ -40,6 +39,7 @@ from tui_agent.protocol.events.context import (
 )
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.messages import Message
+from tui_agent.protocol.stored_text import JsonMap
 
 
 async def test_a_compaction_by_command_dwells_on_its_focus_and_can_be_taken_back(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.engine.test_session_contract import Reading, opened, options
 from tests.engine.test_shared_engine import attached, served
 from tui_agent.acp.editor_agent import EditorAgent
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.ports.session import Session
 from tui_agent.protocol.commands import Interrupt, SubmitPrompt
 from tui_agent.protocol.events.session import ErrorRaised

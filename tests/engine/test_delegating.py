@@ -14,7 +14,6 @@ from tui_agent.folds.session.fold import SessionState
 from tui_agent.ports.delegate import DelegateTask
 from tui_agent.ports.model import ModelFault, UsageChunk
 from tui_agent.ports.tool import ToolContext, ToolResult
-from tui_agent.protocol.base import MAIN_AGENT
 from tui_agent.protocol.commands import Delegate, Interrupt, Steer, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
@@ -24,6 +23,7 @@ from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.turn import IterationStarted, UserMessageReceived
+from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.parts import TextContent, Usage
 from tui_agent.protocol.settings import Budgets
 

@@ -16,12 +16,12 @@ from tui_agent.context.compaction.compaction_settings import CompactionSettings
 from tui_agent.context.compaction.summary_text import TITLE
 from tui_agent.engine.turns.delegates import LAST_ANSWER_NOTE
 from tui_agent.ports.model import ModelChunk, ModelRequest, UsageChunk
-from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.commands import Interrupt, SubmitPrompt
 from tui_agent.protocol.events.agent import AgentFinished
 from tui_agent.protocol.events.context import ContextCompacted
 from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent, Usage
 from tui_agent.session.clock import SystemClock

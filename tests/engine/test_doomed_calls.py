@@ -10,7 +10,7 @@ import pytest
 from tests.engine.harness import Bench, ask, call, running, say
 from tests.stubs.tool_context import tools_of
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
-from tui_agent.protocol.display import DiffBlock
+from tui_agent.protocol.display_blocks import DiffBlock
 from tui_agent.protocol.effects import WriteEffect
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.tool import ToolFinished

@@ -9,7 +9,7 @@ from tests.engine.harness import allow, ask, call, running, say
 from tests.stubs.tool_context import tools_of
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
-from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.display_blocks import TextBlock
 from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested

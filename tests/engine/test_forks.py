@@ -11,20 +11,20 @@ from tests.engine.harness import Bench, EchoTool, QuickClock, call, running, say
 from tests.engine.test_session_contract import FORMS, Reading, opened, options
 from tests.stubs.clock import FakeClock
 from tests.stubs.strict_history import faults_in
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import ConfigError
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.transcript.entries import ToolEntry, TurnEntry
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.ports.session import Session
-from tui_agent.protocol.base import CallId
 from tui_agent.protocol.commands import ContinueTurn, Queue, SubmitPrompt
-from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.display_blocks import TextBlock
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import ForkChange, RunResumed, SettingsChanged
 from tui_agent.protocol.events.tool import ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import TurnFinished, UserMessageReceived
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 from tui_agent.session.clock import SystemClock

@@ -7,7 +7,7 @@ import pytest
 
 from tests.engine.harness import EchoTool, call, running, say
 from tests.stubs.legal_history import check_pairs
-from tui_agent.folds.base import fold
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.envelope import Envelope

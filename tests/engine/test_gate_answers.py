@@ -12,7 +12,7 @@ from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
-from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.display_blocks import TextBlock
 from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.events.policy import PermissionChoice, PermissionDecided, PermissionRequested, Reach
 from tui_agent.protocol.events.session import ErrorRaised

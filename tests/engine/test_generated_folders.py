@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.harness import Bench, say
 from tests.engine.test_rewind import files, go, shell, told, turn, write
-from tui_agent.folds.base import fold
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
 from tui_agent.protocol.envelope import Envelope

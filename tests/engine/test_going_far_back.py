@@ -12,8 +12,8 @@ import pytest
 from tests.stubs.store import said, store
 from tests.unit.folds.test_begun import kept_of
 from tui_agent.engine.recorder import Recorder
-from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.projection import current_branch, fold
 from tui_agent.folds.session.branches import Stretch
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.snapshot import FORMAT, dump_snapshot

@@ -8,7 +8,7 @@ from tests.engine.harness import EchoTool, ask, running
 from tests.engine.hooking import DENIED, ONE_CALL, Asked, a_turn, notices, ran, says, told
 from tests.stubs.strict_history import faults_in
 from tui_agent.engine.hooks import MAX_CONTEXT_CHARS, MAX_LABEL_CHARS, HookVerdict, merge_decisions
-from tui_agent.folds.base import fold
+from tui_agent.folds.projection import fold
 from tui_agent.folds.transcript.entries import ToolEntry
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.ports.policy import Decision, PolicyFacts

@@ -7,17 +7,17 @@ import anyio
 from tests.engine.harness import EchoTool, call, running, say
 from tests.engine.hooking import ONE_CALL, Asked, a_turn, notices, ran, says, told
 from tests.stubs.strict_history import faults_in
-from tui_agent.folds.base import fold
 from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.ports.hook import HookReply
-from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.commands import Close, Interrupt, Queue, Steer, SubmitPrompt
 from tui_agent.protocol.events.hook import HookEvent
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished, UserMessageReceived, UserSteered
+from tui_agent.protocol.stored_text import JsonMap
 from tui_agent.tui.panes.status_text import status_of
 
 

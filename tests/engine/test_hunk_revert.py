@@ -6,9 +6,8 @@ import pytest
 
 from tests.engine.harness import Bench, say
 from tests.engine.test_rewind import files, go, shell, told, turn, write
-from tui_agent.folds.base import current_branch, fold
+from tui_agent.folds.projection import current_branch, fold
 from tui_agent.folds.session.changed_files import FilesChanged
-from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.commands import PlanRevert, Redo, RevertHunk, RunUserShell, SubmitPrompt, Undo
 from tui_agent.protocol.events.files import (
     CheckpointPlanned,
@@ -19,6 +18,7 @@ from tui_agent.protocol.events.files import (
 from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved
 from tui_agent.protocol.events.turn import UserShellFinished, UserShellStarted
 from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.stored_text import BlobText
 
 LINES = [f"line {number}" for number in range(1, 31)]
 OLD = "".join(f"{line}\n" for line in LINES)

@@ -27,12 +27,12 @@ from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.tool import Tool
-from tui_agent.protocol.base import LongText
 from tui_agent.protocol.commands import Compact, RestoreContext, SubmitPrompt
 from tui_agent.protocol.events.context import ContextCompacted, ContextPacked
 from tui_agent.protocol.events.instructions import InstructionsLoaded
 from tui_agent.protocol.messages import Message, ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextContent
+from tui_agent.protocol.stored_text import LongText
 from tui_agent.store.blobs import BlobStore
 from tui_agent.wiring.context import paths_of_call
 from tui_agent.workspace.local.environment import LocalEnvironment

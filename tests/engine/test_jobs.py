@@ -16,18 +16,19 @@ from tests.stubs.sandboxed import confinement, elsewhere, require_sandbox
 from tests.stubs.tool_context import tools_of
 from tui_agent.engine.tools import jobs
 from tui_agent.engine.tools.jobs import MAX_JOBS, MAX_KEPT_BYTES, NO_NETWORK
-from tui_agent.folds.base import current_branch, fold
+from tui_agent.folds.projection import current_branch, fold
 from tui_agent.folds.session.jobs import OUTPUT_TAIL_CHARS, Jobs
 from tui_agent.folds.transcript.entries import NoticeEntry, ToolEntry
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
-from tui_agent.protocol.base import BlobText, JobId
 from tui_agent.protocol.commands import Close, Redo, Revert, StopJob, SubmitPrompt
 from tui_agent.protocol.events.job import JobFinished, JobProgress
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.ids import JobId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent
+from tui_agent.protocol.stored_text import BlobText
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.session_store import SessionStore
 from tui_agent.workspace.local.environment import LocalEnvironment

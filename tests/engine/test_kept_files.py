@@ -7,8 +7,8 @@ import pytest
 from tests.engine.harness import Bench, say
 from tests.engine.test_rewind import files, go, said, shell, told, turn, write
 from tests.stubs.store import store
-from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.comparison.net_changes import LineCounter
+from tui_agent.folds.projection import current_branch, fold
 from tui_agent.folds.session.branch_tree import TurnResultFold
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.protocol.commands import Redo, Revert, RunUserShell, Undo

@@ -18,12 +18,12 @@ from tui_agent.engine.tools.large_results import (
     result_limit,
 )
 from tui_agent.ports.tool import ToolContext, ToolResult, ToolSpec
-from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.messages import ToolMessage
 from tui_agent.protocol.parts import TextContent
+from tui_agent.protocol.stored_text import BlobText
 from tui_agent.store.damage_report import verify_session
 from tui_agent.store.file_ops import FileOps
 

@@ -22,7 +22,7 @@ from tests.engine.long_histories import (
 )
 from tests.engine.talks import rules, spawn, tools
 from tui_agent.engine.tools.large_results import result_limit
-from tui_agent.models.faults import from_status
+from tui_agent.models.provider_faults import from_status
 from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.ports.middleware import Fragment
 from tui_agent.ports.model import ModelRequest

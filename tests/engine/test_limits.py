@@ -9,8 +9,8 @@ import pytest
 from tests.engine import harness
 from tests.engine.harness import EchoTool, QuickClock, call, running, say
 from tests.stubs.story import MODEL, Story
-from tui_agent.engine.limits import reached_limit
-from tui_agent.folds.base import fold
+from tui_agent.engine.budget_limits import reached_limit
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.ports.model import ModelFault, TextChunk
 from tui_agent.protocol.commands import Interrupt, SubmitPrompt

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.store import store
-from tui_agent.config.options import SessionOptions
-from tui_agent.folds.base import fold
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.protocol.commands import SubmitPrompt, Undo
 from tui_agent.protocol.events.session import SessionStarted

@@ -10,7 +10,7 @@ import pytest
 from tests.engine.harness import call, running, say
 from tests.engine.talks import Talks, rules, spawn, use
 from tests.stubs.tool_context import tools_of
-from tui_agent.folds.base import fold
+from tui_agent.folds.projection import fold
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.protocol.commands import SubmitPrompt
 

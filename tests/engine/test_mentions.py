@@ -17,7 +17,6 @@ from tui_agent.folds.text.labels import mention_result
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.environment import FileInfo
 from tui_agent.ports.symbols_and_skills import SymbolLocation
-from tui_agent.protocol.base import text_size
 from tui_agent.protocol.commands import Queue, Steer, SubmitPrompt
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.files import FileChanged
@@ -26,6 +25,7 @@ from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
 from tui_agent.protocol.mentions import REFUSED_MENTIONS, Mention
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import ImageContent, TextContent
+from tui_agent.protocol.stored_text import text_size
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 judged = RulePolicy().decide

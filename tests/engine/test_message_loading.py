@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from tui_agent.engine.model.message_loading import RequestBuilder
-from tui_agent.protocol.base import BlobText, CallId, JsonMap, LongText
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import ReasoningPart, TextContent, TextPart, ToolCallPart
+from tui_agent.protocol.stored_text import BlobText, JsonMap, LongText
 
 
 class CountingBlobs:

@@ -15,7 +15,7 @@ from tests.engine.long_histories import (
     work,
 )
 from tests.stubs.legal_history import check_pairs
-from tui_agent.models.faults import fault
+from tui_agent.models.provider_faults import fault
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextPacked,

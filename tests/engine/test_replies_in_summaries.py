@@ -10,7 +10,7 @@ import pytest
 from tests.engine.harness import Bench, EchoTool, allow, ask, call, running, say
 from tests.engine.long_histories import LIMITS, ONLY_OUTPUTS, Output, Worker, compact, of, turn, work
 from tests.stubs.tool_context import tools_of
-from tui_agent.models.faults import fault
+from tui_agent.models.provider_faults import fault
 from tui_agent.ports.model import ModelChunk
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.commands import AnswerQuestion, DecidePermission, SetPolicy, SubmitPrompt

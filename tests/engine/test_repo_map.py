@@ -10,7 +10,7 @@ from anyio import to_thread
 from tests.engine.harness import EchoTool, call, running, say
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.tool_context import text, tools_of
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.config.settings.layers import load_config
 from tui_agent.engine.middleware.repomap import LATE_REASON, RepoMapSection
 from tui_agent.errors import EnvironmentFault

@@ -12,7 +12,7 @@ from tests.engine.harness import Bench, call, running, say
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.sandboxed import git
 from tests.stubs.tool_context import tools_of
-from tui_agent.folds.base import current_branch
+from tui_agent.folds.projection import current_branch
 from tui_agent.folds.transcript.entries import NoticeEntry
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.commands import (

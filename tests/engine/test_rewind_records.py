@@ -7,11 +7,10 @@ import pytest
 
 from tests.engine.harness import Bench, say
 from tests.engine.test_rewind import files, go, said, shell, told, turn, write
-from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.comparison.net_changes import net_file_changes
+from tui_agent.folds.projection import current_branch, fold
 from tui_agent.folds.session.changed_files import ModifiedFiles
 from tui_agent.folds.session.known_files import find_event_with_known_files
-from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import PlanRevert, Queue, Redo, Revert, SetPolicy, SubmitPrompt, Undo
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import (
@@ -23,6 +22,7 @@ from tui_agent.protocol.events.files import (
 )
 from tui_agent.protocol.events.session import CommandRejected, ForkChange, SessionHeadMoved, SettingsChanged
 from tui_agent.protocol.events.turn import TurnFinished, UserMessageReceived
+from tui_agent.protocol.frozen_model import Payload
 from tui_agent.session.fork import find_files_at, find_fork_start
 from tui_agent.session.fork_workspace import load_state
 from tui_agent.store.log_reader import read_records

@@ -6,11 +6,11 @@ from tests.engine.harness import call, running, say
 from tests.engine.test_rewind import go, turn
 from tests.stubs.story import decision
 from tests.stubs.tool_context import tools_of
-from tui_agent.protocol.base import SessionId
 from tui_agent.protocol.commands import AnswerQuestion, Redo, RevokeRule, SubmitPrompt, Undo
 from tui_agent.protocol.events.policy import PermissionRevoked
 from tui_agent.protocol.events.session import ForkChange, SessionForked
 from tui_agent.protocol.events.turn import QuestionAsked
+from tui_agent.protocol.ids import SessionId
 
 EDIT, RUN = "allow edit src/**", "allow run pytest *"
 

@@ -10,8 +10,8 @@ from tests.stubs.sandboxed import git
 from tui_agent.engine.checkpoints.attribution import file_changed_event
 from tui_agent.export.export_content import Texts
 from tui_agent.export.formats import export_text
-from tui_agent.folds.base import fold
 from tui_agent.folds.comparison.net_changes import net_file_changes
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.policy.places.path_places import may_hold_secrets
 from tui_agent.ports.checkpoint import FileDifference

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from tests.engine.harness import HeldTool, call, running, say
 from tui_agent.engine.input.queued_messages import queue_from_steering, steering_from_queue
-from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import Interrupt, Queue, SendQueued, SubmitPrompt
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued, UserSteered
+from tui_agent.protocol.ids import RequestId
 
 
 async def test_a_queued_message_sent_while_the_turn_runs_steers_it(tmp_path: Path) -> None:

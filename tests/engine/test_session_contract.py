@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from tui_agent import api
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import BlobNotFound, ConfigError, SessionLocked, TuiAgentError
 from tui_agent.ports.session import Session
 from tui_agent.protocol.commands import ContinueTurn, Interrupt, SetBudgets, SetPolicy, SubmitPrompt

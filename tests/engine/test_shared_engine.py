@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 
 from tests.engine.test_session_contract import SCRIPT, options
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.turn import TurnFinished

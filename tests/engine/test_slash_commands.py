@@ -16,7 +16,7 @@ from tui_agent.plugin_host.registered_objects import OfferedSlashCommand
 from tui_agent.ports.slash_command import SlashCommand
 from tui_agent.protocol.app_commands import NO_OWN_COMMANDS
 from tui_agent.protocol.commands import Interrupt, RunCommand, SendQueued, Steer, SubmitPrompt
-from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.display_blocks import TextBlock
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised, SessionHeadMoved
 from tui_agent.protocol.events.slash_command import CommandRan, CommandsOffered, OfferedCommand
 from tui_agent.protocol.events.turn import UserMessageReceived

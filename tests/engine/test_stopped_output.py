@@ -16,13 +16,14 @@ from tui_agent.engine.tools.tool_runner import CallRunner
 from tui_agent.folds.transcript.entries import ToolEntry
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.ports.tool import ToolContext, ToolResult
-from tui_agent.protocol.base import AgentId, BlobText, CallId, text_preview
 from tui_agent.protocol.commands import Interrupt, SubmitPrompt
-from tui_agent.protocol.display import TerminalBlock
+from tui_agent.protocol.display_blocks import TerminalBlock
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted
 from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.messages import ToolMessage
 from tui_agent.protocol.parts import TextContent, ToolCallPart
+from tui_agent.protocol.stored_text import BlobText, text_preview
 
 
 class Chatty(EchoTool):

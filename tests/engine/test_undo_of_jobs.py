@@ -11,7 +11,7 @@ import pytest
 from tests.engine.harness import Bench, call, say
 from tests.engine.test_rewind import files, go, shell, told, turn, write
 from tui_agent.engine.checkpoints import revert_plan
-from tui_agent.folds.base import current_branch, fold
+from tui_agent.folds.projection import current_branch, fold
 from tui_agent.folds.transcript.entries import NoticeEntry
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.ports.log import OtherChange

@@ -7,7 +7,6 @@ import pytest
 
 from tests.engine.harness import Bench, running, say
 from tui_agent.engine.tools.live_output import MAX_UNSAMPLED_CHARS
-from tui_agent.protocol.base import BlobText, LongText, text_preview
 from tui_agent.protocol.commands import (
     Close,
     Interrupt,
@@ -26,6 +25,7 @@ from tui_agent.protocol.events.turn import (
     UserShellProgress,
     UserShellStarted,
 )
+from tui_agent.protocol.stored_text import BlobText, LongText, text_preview
 from tui_agent.store.lineage import open_blobs
 from tui_agent.workspace.local.running_command import Child
 

@@ -35,7 +35,7 @@ from tui_agent.context.instructions import RULES_LABEL
 from tui_agent.context.request_assembly import PINNED_SHORT
 from tui_agent.engine.middleware.memory import WorkingMemory
 from tui_agent.engine.recorder import Recorder
-from tui_agent.models.faults import fault
+from tui_agent.models.provider_faults import fault
 from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.ports.middleware import Fragment, Middleware
 from tui_agent.ports.tool import ToolContext, ToolResult, ToolSpec

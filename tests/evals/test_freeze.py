@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.evals.cases.suites import load_suite
 from tui_agent.evals.frozen.freeze import freeze_session
 from tui_agent.evals.runs.arms_and_cells import ORACLE, Arm, Plan
@@ -13,13 +13,13 @@ from tui_agent.evals.runs.cell_run import run_cell
 from tui_agent.evals.runs.run_folder import CellResult, RunFolder
 from tui_agent.ports.log import Follower
 from tui_agent.ports.session import Session
-from tui_agent.protocol.base import MAIN_AGENT
 from tui_agent.protocol.commands import Command, DecidePermission, Queue, Revert, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.session.fork_workspace import load_state
 from tui_agent.wiring.session import open_session
 

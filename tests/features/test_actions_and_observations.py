@@ -21,9 +21,9 @@ from tui_agent.folds.actions import (
     observation_from_dict,
 )
 from tui_agent.plugin_api import TodoItem, TodoUpdated
-from tui_agent.protocol.base import CallId
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import TextContent
 
 WORDS = st.text(max_size=30)

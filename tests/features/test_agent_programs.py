@@ -15,7 +15,7 @@ from tests.architecture.source import ROOT
 from tests.features.test_mcp_servers import follow, of
 from tests.stubs.rows import rows
 from tui_agent.cli.main import main
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.engine.agent_programs.codex import Codex
 from tui_agent.engine.agent_programs.opencode import OpenCode
 from tui_agent.engine.agent_programs.program_agent import PROGRAMS

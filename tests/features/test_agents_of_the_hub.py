@@ -7,9 +7,9 @@ import pytest
 
 from tests.engine.harness import Bench, EchoTool, call, running, say
 from tests.stubs.legal_history import check_pairs
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import ConfigError, ToolError
-from tui_agent.folds.base import fold
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.folds.transcript.fold import Transcript
@@ -24,10 +24,10 @@ from tui_agent.plugin_api import (
     act,
     actions,
 )
-from tui_agent.protocol.base import CallId
 from tui_agent.protocol.commands import Steer, SubmitPrompt
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 from tui_agent.session.headless_turn import run_turn

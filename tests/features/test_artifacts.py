@@ -14,13 +14,13 @@ from tests.engine.harness import Bench, call, running, say
 from tui_agent.plugin_api import FrozenModel
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolSpec
-from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.effects import Effect, InternalEffect
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.parts import TextContent
+from tui_agent.protocol.stored_text import BlobText
 from tui_agent.store.file_ops import FileOps
 
 ROOT = Path(__file__).parents[2]

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import ConfigError, SessionNotFound, UsageError
-from tui_agent.folds.base import fold
 from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.envelope import Envelope

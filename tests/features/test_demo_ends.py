@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from tui_agent.cli.run.demo import bundled_demos, make_workspace
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.protocol.commands import Interrupt, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.turn import TurnFinished

@@ -11,7 +11,7 @@ from tests.features.test_mcp_servers import follow, of
 from tests.stubs.containers import container_settings
 from tui_agent.cli.doctor.command import run_check
 from tui_agent.cli.policy.command import PolicyBench
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import ConfigError
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.protocol.commands import SubmitPrompt

@@ -23,7 +23,7 @@ from tests.architecture.source import ROOT
 from tests.features.test_mcp_servers import follow, of
 from tests.stubs.rows import rows
 from tui_agent.cli.deploy import environment_tools
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import ConfigError, EnvironmentFault
 from tui_agent.evals.cases.suites import load_suite
 from tui_agent.evals.environments import environment_client

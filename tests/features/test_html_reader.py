@@ -15,8 +15,7 @@ from tests.stubs.left_out import only_where
 from tests.stubs.store import said, store
 from tui_agent.export.export_content import load_export
 from tui_agent.export.html.page import to_html
-from tui_agent.protocol.base import CallId, RequestId, RunId
-from tui_agent.protocol.display import (
+from tui_agent.protocol.display_blocks import (
     DiffBlock,
     JsonBlock,
     MarkdownBlock,
@@ -28,6 +27,7 @@ from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import RunStarted, SessionStarted, SessionTitled
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import TurnStarted
+from tui_agent.protocol.ids import CallId, RequestId, RunId
 from tui_agent.protocol.parts import ReasoningPart, TextPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.store.redaction.redactor import Redactor

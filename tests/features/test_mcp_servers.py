@@ -8,14 +8,14 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tui_agent.config.options import SessionOptions
-from tui_agent.protocol.base import Payload
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.protocol.commands import DecidePermission, RunCommand, SubmitPrompt
 from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished, UserMessageReceived
+from tui_agent.protocol.frozen_model import Payload
 from tui_agent.session.local_session import LocalSession
 from tui_agent.wiring.session import open_session
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.harness import EchoTool, call, running, say
 from tests.stubs.clock import FakeClock, SequentialIds
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.engine.middleware.prompt_sections import BUNDLED, PromptTexts, prompt_sections
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.plugin_api import (

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.config.options import SessionOptions
-from tui_agent.folds.base import current_branch, fold
+from tui_agent.config.session_options import SessionOptions
+from tui_agent.folds.projection import current_branch, fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.ports.session import Session
 from tui_agent.protocol.commands import Command, Redo, Revert

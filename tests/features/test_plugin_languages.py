@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import PluginError
 from tui_agent.plugin_host.registration import OwnedApi
 from tui_agent.protocol.envelope import Envelope, Record

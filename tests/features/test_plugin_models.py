@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import ConfigError, PluginError
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.plugin_host.registration import OwnedApi

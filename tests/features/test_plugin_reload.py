@@ -6,12 +6,12 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.ports.log import Follower
-from tui_agent.protocol.base import Payload
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.session import ErrorRaised
+from tui_agent.protocol.frozen_model import Payload
 from tui_agent.wiring.session import open_session
 from tui_agent.wiring.startup_context import load_startup_context
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.stubs.sse_server import Reply, running
 from tui_agent.config.extensions.note_files import notes_folder
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.session.headless_turn import run_turn
 from tui_agent.wiring.session import open_session
 from tui_agent.wiring.startup_context import load_startup_context

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import ConfigError
-from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import RecordResult
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import ContextPacked
@@ -16,6 +15,7 @@ from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.session import CommandRejected, SessionStarted
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.frozen_model import Payload
 from tui_agent.session.headless_turn import run_turn
 from tui_agent.wiring.session import open_session
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tui_agent.config.extensions.note_files import notes_folder
-from tui_agent.config.options import SessionOptions
 from tui_agent.config.project.trust import current_trust_keys
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.session.headless_turn import run_turn
 from tui_agent.wiring.session import open_session

@@ -11,18 +11,18 @@ from tests.stubs.golden import golden
 from tests.stubs.state_json import state_from_json
 from tests.stubs.story import Story
 from tui_agent.errors import EnvironmentFault, ToolError
-from tui_agent.folds.base import fold
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state_view import state_to_json
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.plugin_api import BaseMiddleware, PluginEvent, TurnContext
 from tui_agent.ports.policy import Decision
-from tui_agent.protocol.base import SessionId
 from tui_agent.protocol.commands import SetPolicy, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.session import SessionContextLoaded, SettingsChanged
 from tui_agent.protocol.events.turn import IterationStarted, TurnFinished
+from tui_agent.protocol.ids import SessionId
 
 LOGS = ("night_shift", "every_kind", "approval", "streaming")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tui_agent.config.options import Client, SessionOptions
+from tui_agent.config.session_options import Client, SessionOptions
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.tool import ToolFinished

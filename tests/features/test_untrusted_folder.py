@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.session.headless_turn import run_turn
 from tui_agent.session.remote_session import RemoteSession
 from tui_agent.tui.cli_client import CommandLine

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.sse_server import Reply, running
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.session.headless_turn import run_turn

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.sse_server import Reply, running
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.folds.context.context_breakdown import Ledger
 from tui_agent.folds.context.meter import ContextMeter
 from tui_agent.protocol.envelope import Envelope, Record

@@ -2,8 +2,7 @@
 
 from tests.golden.scribe import SONNET, Scribe, fingerprint
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import AgentId, BlobText, CallId, JobId, RequestId, RunId, SessionId
-from tui_agent.protocol.display import MarkdownBlock, TableBlock, TextBlock
+from tui_agent.protocol.display_blocks import MarkdownBlock, TableBlock, TextBlock
 from tui_agent.protocol.effects import InternalEffect, ReadEffect, RunEffect, WriteEffect, digest_effects
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
 from tui_agent.protocol.events.context import (
@@ -81,9 +80,11 @@ from tui_agent.protocol.events.turn import (
     UserSteered,
     UserUnqueued,
 )
+from tui_agent.protocol.ids import AgentId, CallId, JobId, RequestId, RunId, SessionId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ImageContent, TextContent, ToolCallPart
 from tui_agent.protocol.settings import AgentState, Budgets, SessionSettings
+from tui_agent.protocol.stored_text import BlobText
 
 START = 1_711_700_000.0
 FIRST_RUN, SECOND_RUN = RunId("run_0000000000a1"), RunId("run_0000000000a2")

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tests.golden.scribe import MIMO, SONNET, Scribe, fingerprint
-from tui_agent.protocol.base import AgentId, RequestId, RunId
-from tui_agent.protocol.display import DiffBlock, TextBlock
+from tui_agent.protocol.display_blocks import DiffBlock, TextBlock
 from tui_agent.protocol.effects import Effect, ReadEffect, RunEffect, WriteEffect, digest_effects
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
 from tui_agent.protocol.events.context import SectionName
@@ -20,6 +19,7 @@ from tui_agent.protocol.events.session import RunFinished, RunStarted, SessionSt
 from tui_agent.protocol.events.todo import TodoItem, TodoStatus, TodoUpdated
 from tui_agent.protocol.events.tool import ToolProgress
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.ids import AgentId, RequestId, RunId
 from tui_agent.protocol.parts import ToolCallPart
 from tui_agent.protocol.settings import AgentState, SessionSettings
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.stubs.clock import FakeClock
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JsonMap, Payload, RequestId, SessionId
-from tui_agent.protocol.display import DisplayBlock, TerminalBlock
+from tui_agent.protocol.display_blocks import DisplayBlock, TerminalBlock
 from tui_agent.protocol.effects import Effect, ReadEffect, digest_effects
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextPacked, CountedMessage, Section, SectionName
@@ -16,8 +15,11 @@ from tui_agent.protocol.events.model import FinishReason, ModelDelta, ModelReque
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted, ToolStatus
 from tui_agent.protocol.events.turn import IterationFinished, IterationStarted, UserMessageReceived
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId, SessionId
 from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextContent, TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo
+from tui_agent.protocol.stored_text import JsonMap
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.session_store import SessionStore
 

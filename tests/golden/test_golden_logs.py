@@ -6,17 +6,17 @@ import pytest
 
 from tests.golden.make import LOGS, main
 from tests.stubs.golden import GOLDEN, golden, golden_blobs
-from tui_agent.folds.base import fold
 from tui_agent.folds.context.meter import ContextMeter
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.transcript.entries import ToolEntry, TurnEntry
 from tui_agent.folds.transcript.fold import Transcript
-from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.union import KINDS
+from tui_agent.protocol.stored_text import BlobText
 
 
 def test_the_logs_are_what_their_scripts_write(tmp_path: Path) -> None:

@@ -23,7 +23,6 @@ from tests.stubs.plain_checkpoints import Files, PlainCheckpoints, files_in
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.model import FinishChunk, ModelChunk, TextChunk, ToolCallChunk
 from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolSpec
-from tui_agent.protocol.base import MAIN_AGENT, RequestId
 from tui_agent.protocol.commands import AnswerQuestion, Unqueue
 from tui_agent.protocol.effects import Effect, InternalEffect, WriteEffect
 from tui_agent.protocol.envelope import Envelope
@@ -32,6 +31,7 @@ from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.session import SessionForked, SessionHeadMoved
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, UserMessageReceived, UserSteered
+from tui_agent.protocol.ids import MAIN_AGENT, RequestId
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import AgentState
 from tui_agent.store.file_ops import FileOps

@@ -21,11 +21,10 @@ from tests.stubs.clock import FakeClock, SequentialIds
 from tests.stubs.plain_checkpoints import Files, files_in, put_files
 from tests.stubs.strict_history import faults_in
 from tui_agent.errors import SessionLocked, SessionNotFound
-from tui_agent.folds.base import fold
 from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.branches import Branches
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.protocol.base import RunId
 from tui_agent.protocol.commands import (
     Command,
     Interrupt,
@@ -42,6 +41,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextCompacted
 from tui_agent.protocol.events.session import RunFinished
 from tui_agent.protocol.events.tool import ToolFinished, ToolStarted
+from tui_agent.protocol.ids import RunId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import PolicyName

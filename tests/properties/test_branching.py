@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from tests.stubs.examples import example_count
 from tests.stubs.store import said, store
 from tui_agent.engine.recorder import Recorder
-from tui_agent.protocol.base import CallId, Payload, RequestId
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
 from tui_agent.protocol.events.session import SessionHeadMoved, SessionTitled
 from tui_agent.protocol.events.tool import ToolProgress
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import TextPart, Usage
 from tui_agent.session.resume import UnfinishedHistory
 from tui_agent.store.log_reader import iterate_records, read_marks, read_records

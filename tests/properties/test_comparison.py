@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from tests.stubs.examples import example_count
 from tests.stubs.golden import golden, golden_blobs
-from tui_agent.folds.base import current_branch
 from tui_agent.folds.comparison.compared_branch import Branch
 from tui_agent.folds.comparison.fold import compare
+from tui_agent.folds.projection import current_branch
 
 LOGS = {name: golden(name) for name in ("night_shift", "streaming", "every_kind", "approval")}
 WHICH = st.sampled_from(sorted(LOGS))

@@ -8,8 +8,8 @@ from tests.golden.make import LOGS
 from tests.stubs.folds import all_folds, apply_all
 from tests.stubs.golden import GOLDEN, golden
 from tests.stubs.legal_history import check_pairs
-from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.projection import current_branch, fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.transcript.entries import TranscriptView
 from tui_agent.folds.transcript.fold import Transcript

@@ -6,14 +6,16 @@ from hypothesis import strategies as st
 from tests.stubs.examples import example_count
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.story import Story, called, finished, requested, responded, started, tool_call
-from tui_agent.folds.base import copy_state
 from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.projection import copy_state
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import BlobText, CallId, Payload
 from tui_agent.protocol.events.context import ContextCompacted, ContextReduced, ContextRestored
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextPart
+from tui_agent.protocol.stored_text import BlobText
 
 WHOLE = BlobText(blob_sha256="b" * 64, size=9_000, preview="begin")
 ACTS = st.lists(

@@ -14,8 +14,8 @@ from tui_agent.context.compaction.summary_facts import (
 from tui_agent.context.compaction.summary_text import Summary, build_summary
 from tui_agent.context.request_assembly import Assembly, RequestInput
 from tui_agent.context.truncation import artifact_id
-from tui_agent.protocol.base import CallId, LongText, RequestId, text_preview
 from tui_agent.protocol.events.todo import TodoItem, TodoStatus
+from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,
@@ -25,6 +25,7 @@ from tui_agent.protocol.messages import (
 )
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 from tui_agent.protocol.settings import ModelInfo
+from tui_agent.protocol.stored_text import LongText, text_preview
 
 STATUS: tuple[TodoStatus, ...] = ("pending", "in_progress", "completed")
 

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from tests.golden.make import LOGS
 from tests.stubs.examples import example_count
 from tests.stubs.golden import golden
-from tui_agent.folds.base import current_branch
+from tui_agent.folds.projection import current_branch
 from tui_agent.folds.screen_folds import Views
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.trace.span_tree import PackedSpans
 from tui_agent.folds.trace.spans import Span
 from tui_agent.folds.transcript.fold import Transcript
-from tui_agent.protocol.base import MAIN_AGENT
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.ids import MAIN_AGENT
 
 
 @pytest.mark.parametrize("name", LOGS)

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from tests.stubs.examples import example_count
 from tests.stubs.golden import GOLDEN, golden_session
 from tests.stubs.store import said, store
-from tui_agent.folds.base import fold
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.trace.metrics import Metrics
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, Payload, RequestId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelFailed, ModelResponded
 from tui_agent.protocol.events.session import (
@@ -27,6 +26,8 @@ from tui_agent.protocol.events.session import (
     SettingsChanged,
 )
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.parts import TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.store.blobs import BlobStore

@@ -21,8 +21,8 @@ from tui_agent.context.compaction.summary_text import (
     transcript_within,
 )
 from tui_agent.folds.context.compacted_history import call_ids
-from tui_agent.protocol.base import CallId, LongText, text_preview
 from tui_agent.protocol.events.todo import TodoItem
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,
@@ -31,6 +31,7 @@ from tui_agent.protocol.messages import (
     UserMessage,
 )
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
+from tui_agent.protocol.stored_text import LongText, text_preview
 
 TASK = "Port the parser. Never touch vendor/."
 TODO = TodoItem(id="1", content="Port the lexer", status="in_progress")

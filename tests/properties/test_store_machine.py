@@ -14,7 +14,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, precon
 from tests.stubs.examples import example_count
 from tests.stubs.store import said, store
 from tui_agent.errors import SessionLocked, StoreFull
-from tui_agent.folds.base import current_branch
+from tui_agent.folds.projection import current_branch
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionHeadMoved

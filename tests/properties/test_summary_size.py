@@ -13,7 +13,7 @@ from tui_agent.context.request_assembly import Assembly, PackedRequest, RequestI
 from tui_agent.context.token_counter import Tokens
 from tui_agent.folds.context.token_calibration import Calibration
 from tui_agent.ports.middleware import Fragment
-from tui_agent.protocol.base import CallId, RequestId
+from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,

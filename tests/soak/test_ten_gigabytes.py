@@ -8,7 +8,7 @@ import pytest
 from tests.soak.conftest import Report
 from tests.stubs.left_out import linux_only
 from tests.stubs.tool_context import Bench, text, tools_of
-from tui_agent.protocol.base import BlobText
+from tui_agent.protocol.stored_text import BlobText
 
 SIZE = int(float(os.environ.get("GIGABYTES", "10")) * 1_000_000_000)
 MOST_MORE_MB = 180.0

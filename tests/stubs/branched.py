@@ -9,15 +9,16 @@ from tests.golden.scribe import SONNET
 from tests.stubs.clock import FakeClock
 from tests.stubs.golden import GOLDEN
 from tui_agent.cli.sessions.tree import nodes
-from tui_agent.folds.base import fold
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.checkpoints import Checkpoints
-from tui_agent.protocol.base import CallId, Payload, RequestId
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import Author, CheckpointTaken, FileChanged
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import ForkChange, SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import TextPart, Usage
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.session_log import SessionLog

@@ -1,6 +1,6 @@
 """Doubles of time and identifiers: exact, and without waiting."""
 
-from tui_agent.protocol.base import CallId, CommandId, RequestId, RunId, SessionId
+from tui_agent.protocol.ids import CallId, CommandId, RequestId, RunId, SessionId
 
 
 class FakeClock:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from tui_agent.errors import BlobNotFound, TuiAgentError
 from tui_agent.folds.session.snapshot import Snapshot
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, CommandId, Payload, SessionId
 from tui_agent.protocol.commands import Command, SetOutputWidth
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CommandId, SessionId
 from tui_agent.protocol.mentions import REFUSED_MENTIONS
 
 

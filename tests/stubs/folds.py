@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tui_agent.folds.base import Projection
 from tui_agent.folds.context.meter import ContextMeter
 from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.projection import Projection
 from tui_agent.folds.session.agents import AgentsTree
 from tui_agent.folds.session.approvals import Approvals
 from tui_agent.folds.session.changed_files import FilesChanged

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tui_agent.protocol.base import CallId
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage
 from tui_agent.protocol.parts import ToolCallPart
 

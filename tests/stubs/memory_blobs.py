@@ -4,7 +4,7 @@ import hashlib
 
 from tui_agent.errors import BlobNotFound
 from tui_agent.ports.log import StoredFile
-from tui_agent.protocol.base import BlobText, JsonMap, LongText
+from tui_agent.protocol.stored_text import BlobText, JsonMap, LongText
 
 
 class MemoryBlobs:

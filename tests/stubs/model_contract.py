@@ -22,8 +22,8 @@ from tui_agent.models.script_format import Script, ScriptedAnswer, ScriptedCall,
 from tui_agent.models.scripted import ScriptedClient
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import ModelClient, ModelFault, ModelRequest, ToolSchema
-from tui_agent.protocol.base import CallId, RequestId
 from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.messages import Message, UserMessage
 from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextContent, TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo

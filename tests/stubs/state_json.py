@@ -5,7 +5,7 @@ from dataclasses import fields
 from pydantic import TypeAdapter
 
 from tui_agent.folds.session.state_view import SessionStateView
-from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.stored_text import JsonMap
 
 
 def state_from_json(plain: JsonMap) -> SessionStateView:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, Payload, RequestId, SessionId
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope
 from tui_agent.protocol.events.context import ContextCompacted
 from tui_agent.protocol.events.eval import TestFinished
@@ -10,6 +9,8 @@ from tui_agent.protocol.events.files import Author, FileChanged
 from tui_agent.protocol.events.model import ModelDelta, ModelRequested, ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted, ToolStatus
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId, SessionId
 from tui_agent.protocol.parts import ModelPart, TextContent, TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo
 

@@ -13,7 +13,7 @@ from tui_agent.models import chat_messages, responses
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.litellm_client import load
 from tui_agent.ports.model import ModelRequest
-from tui_agent.protocol.base import RequestId
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.messages import Message
 from tui_agent.protocol.settings import ModelInfo
 

@@ -15,9 +15,10 @@ from tui_agent.policy.places.path_places import Guards, Place
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.program import Programs
 from tui_agent.ports.tool import Answer, ToolContext, ToolResult
-from tui_agent.protocol.base import CallId, Payload
 from tui_agent.protocol.events.files import FileChanged, FileRead
 from tui_agent.protocol.events.todo import TodoUpdated
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import TextContent
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.workspace.local.file_change_events import RecordingEnvironment

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from tests.stubs.clock import FakeClock
 from tui_agent.folds.text.line_diff import count_changes
-from tui_agent.protocol.base import CallId, RequestId, RunId
 from tui_agent.protocol.effects import Effect, RunEffect, WriteEffect, digest_effects
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileChanged
@@ -23,6 +22,7 @@ from tui_agent.protocol.events.session import (
 )
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.ids import CallId, RequestId, RunId
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.store.redaction.redactor import Redactor

@@ -43,7 +43,7 @@ from anyio.abc import TaskGroup
 from tui_agent import __version__
 from tui_agent.acp.editor_input import EditorServer, PromptBlock, build_prompt, server_entries
 from tui_agent.acp.editor_session import EditorSession
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import SessionNotFound, TuiAgentError, UsageError
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.session import AppSession

@@ -14,7 +14,7 @@ import acp
 import anyio
 
 from tui_agent.acp.editor_agent import EditorAgent
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.json_text import parse_json
 from tui_agent.session.remote_session import RemoteSession
 from tui_agent.session.stdio import claim_stdio, open_streams

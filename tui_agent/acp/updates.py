@@ -38,8 +38,7 @@ from tui_agent.folds.text.line_diff import NO_NEWLINE, hunk_sides, split_hunks
 from tui_agent.folds.text.redaction_placeholders import note_hidden_differences
 from tui_agent.ports.session import ReadText
 from tui_agent.protocol.app_commands import SHARED_COMMANDS
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JsonMap, RequestId, text_preview
-from tui_agent.protocol.display import (
+from tui_agent.protocol.display_blocks import (
     CustomBlock,
     DiffBlock,
     DisplayBlock,
@@ -58,7 +57,9 @@ from tui_agent.protocol.events.slash_command import CommandRan, CommandsOffered
 from tui_agent.protocol.events.todo import TodoStatus, TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.parts import Content, ReasoningPart, TextContent, TextPart
+from tui_agent.protocol.stored_text import JsonMap, text_preview
 from tui_agent.protocol.unicode_text import clip_line, replace_invisible, reveal_invisible
 
 Update: TypeAlias = (

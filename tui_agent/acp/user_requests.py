@@ -11,10 +11,10 @@ from acp.schema import AllowedOutcome, PermissionOption, RequestPermissionRespon
 from tui_agent.acp.updates import UpdateTranslator, text_content
 from tui_agent.folds.session.state_view import OpenCall
 from tui_agent.folds.text.labels import always_label
-from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.commands import AnswerQuestion, DecidePermission
 from tui_agent.protocol.events.policy import OPENS_FILES, PermissionRequested, Reach
 from tui_agent.protocol.events.turn import QuestionAsked
+from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.unicode_text import clip_line, reveal_invisible
 
 MAX_TITLE_CHARS: Final = 200

@@ -13,7 +13,7 @@ from dataclasses import replace
 from importlib import import_module
 
 from tui_agent.cli.console.shared_options import EVERYTHING, add_flag, add_groups, session_options
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import UsageError
 
 CHOOSE_FROM_LIST = ""

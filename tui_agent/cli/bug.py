@@ -14,15 +14,15 @@ from tui_agent.cli.config import flatten_settings
 from tui_agent.cli.console.output import escape_control, say_result
 from tui_agent.cli.console.shared_options import add_flag, add_groups, add_option, session_options
 from tui_agent.cli.doctor.command import run_checks
-from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import screen_error_log
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.config.small_files import read_regular, write_private
 from tui_agent.errors import BlobNotFound, SessionNotFound
 from tui_agent.export.output_file import unused_path
-from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.session import ErrorRaised
+from tui_agent.protocol.stored_text import text_preview
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_reader import read_content_tail
 from tui_agent.units import format_time

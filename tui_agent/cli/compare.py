@@ -24,9 +24,9 @@ from tui_agent.errors import UsageError
 from tui_agent.export.export_content import strip_controls
 from tui_agent.export.markdown import escape_inline, fence, inline_code, quote
 from tui_agent.export.output_file import output_path, write_new
-from tui_agent.folds.base import current_branch
 from tui_agent.folds.comparison.compared_branch import Branch
 from tui_agent.folds.comparison.fold import Comparison, compare
+from tui_agent.folds.projection import current_branch
 from tui_agent.folds.session.branch_tree import name_branch
 from tui_agent.store.damage_report import describe_damage
 from tui_agent.store.lineage import open_blobs, read_origin

@@ -9,10 +9,10 @@ from tui_agent.cli.console.output import say, say_json, say_json_lines, say_resu
 from tui_agent.cli.console.shared_options import Parser, Verbs, load_context
 from tui_agent.errors import ConfigError, ModelError
 from tui_agent.models.answer_assembler import Assembler
-from tui_agent.models.faults import is_unknown_model
+from tui_agent.models.provider_faults import is_unknown_model
 from tui_agent.ports.model import ModelClient, ModelFault, ModelRequest
-from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.events.model import FaultKind
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent, Usage
 from tui_agent.protocol.settings import ModelInfo

@@ -12,7 +12,6 @@ from typing import Final
 from tui_agent.context.token_counter import CHARS_PER_TOKEN, IMAGE_TOKENS, Tokens
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.meter import scale_to_total
-from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.context import SectionName
 from tui_agent.protocol.messages import (
     AssistantMessage,
@@ -23,6 +22,7 @@ from tui_agent.protocol.messages import (
     UserMessage,
 )
 from tui_agent.protocol.parts import Content, ImageContent, ModelPart, TextPart, ToolCallPart
+from tui_agent.protocol.stored_text import text_preview
 
 _PER_MESSAGE = 4
 """Number of tokens for a message's role and delimiters, in addition to its text."""

@@ -20,8 +20,8 @@ from tui_agent.context.truncation import artifact_id, head_and_tail
 from tui_agent.errors import EnvironmentFault
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import Environment
-from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.instructions import InstructionFile, InstructionScope
+from tui_agent.protocol.stored_text import text_preview
 from tui_agent.units import format_bytes, format_number
 
 NAMES = ("AGENTS.md", "CLAUDE.md")

@@ -20,11 +20,11 @@ from tui_agent.folds.context.memory import (
     strip_change_note,
 )
 from tui_agent.ports.tool import ToolResult
-from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.context import MemoryUpdated
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.parts import ToolCallPart, text_previews
+from tui_agent.protocol.stored_text import JsonMap
 
 MAX_SHOWN = 30
 """Maximum number of a block's lines that are sent to the model."""

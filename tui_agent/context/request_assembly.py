@@ -26,7 +26,6 @@ from tui_agent.folds.context.meter import scale_to_total
 from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW, InferredWindow
 from tui_agent.ports.middleware import Fragment
 from tui_agent.ports.model import ToolSchema
-from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.events.context import (
     ContextPacked,
     CountedMessage,
@@ -34,6 +33,7 @@ from tui_agent.protocol.events.context import (
     Section,
     SectionName,
 )
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.messages import Message, SummaryMessage, UserMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import ContextMode, ModelInfo

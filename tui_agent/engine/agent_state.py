@@ -3,8 +3,8 @@
 import anyio
 
 from tui_agent.engine.recorder import Recorder
-from tui_agent.protocol.base import MAIN_AGENT, AgentId
 from tui_agent.protocol.events.agent import AgentStateChanged
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 from tui_agent.protocol.settings import PAUSE_PENDING, AgentState
 
 

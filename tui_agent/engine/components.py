@@ -26,8 +26,9 @@ from tui_agent.ports.repomap import RepoMaps
 from tui_agent.ports.slash_command import SlashCommand
 from tui_agent.ports.symbols_and_skills import Knowledge
 from tui_agent.ports.tool import Service, ToolServers
-from tui_agent.protocol.base import JsonMap, Payload
+from tui_agent.protocol.frozen_model import Payload
 from tui_agent.protocol.settings import Effort, ModelInfo
+from tui_agent.protocol.stored_text import JsonMap
 
 
 @dataclass(frozen=True, slots=True)

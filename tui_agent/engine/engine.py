@@ -48,10 +48,11 @@ from tui_agent.errors import CheckpointError, ConfigError, StoreError, TuiAgentE
 from tui_agent.folds.session.state_view import MENTIONS_REASON, SessionStateView
 from tui_agent.ports.environment import OutputWidthSetter
 from tui_agent.protocol import commands
-from tui_agent.protocol.base import Payload, RequestId
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.events.session import CommandRejected, SessionTitled
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued, UserSteered, UserUnqueued
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import AgentState
 
 MessageCommand: TypeAlias = commands.SubmitPrompt | commands.Steer | commands.Queue

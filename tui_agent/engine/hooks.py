@@ -18,10 +18,11 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.decision.rule_choices import HOOKED, only_once
 from tui_agent.ports.hook import Hook, HookAnswer, HookReply
 from tui_agent.ports.policy import Decision
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, JsonMap
 from tui_agent.protocol.events.hook import HOOK_STOPPED, HookDecision, HookEvent, HookRan
 from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 from tui_agent.protocol.parts import ToolCallPart, text_previews
+from tui_agent.protocol.stored_text import JsonMap
 from tui_agent.protocol.unicode_text import clip_line
 from tui_agent.units import format_number
 

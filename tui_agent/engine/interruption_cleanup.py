@@ -19,10 +19,10 @@ from tui_agent.folds.text.redaction_placeholders import PLACEHOLDER_START
 from tui_agent.models.pricing import cost
 from tui_agent.ports.delegate import DelegateEnd
 from tui_agent.ports.log import BlobReader
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.events.agent import AgentFinished
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested
 from tui_agent.protocol.events.tool import ToolFinished, ToolStatus
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.messages import AssistantMessage
 from tui_agent.protocol.parts import TextContent, ToolCallPart, Usage, tool_calls
 from tui_agent.units import describe_line_changes

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Generic, TypeVar
 
-from tui_agent.protocol.base import RequestId
+from tui_agent.protocol.ids import RequestId
 
 AnswerT = TypeVar("AnswerT")
 

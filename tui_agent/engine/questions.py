@@ -12,11 +12,11 @@ from tui_agent.engine.mailbox import PendingAnswers
 from tui_agent.errors import ToolError
 from tui_agent.policy.decision.rule_index import session_rules
 from tui_agent.ports.tool import Answer
-from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.commands import AnswerQuestion
 from tui_agent.protocol.events.policy import PermissionRevoked
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked
+from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.settings import POLICY_AFTER_PLAN, AgentState, PolicyName
 
 PLAN_OPTIONS = ("Approve; ask me before changes", "Approve; accept edits", "Keep planning")

@@ -10,20 +10,21 @@ from functools import partial
 
 from anyio import lowlevel, to_thread
 
-from tui_agent.folds.base import current_branch
 from tui_agent.folds.context.meter import ContextMeter, ContextMeterView
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.folds.context.token_calibration import Calibration
 from tui_agent.folds.context.window_limits import InferredWindows
+from tui_agent.folds.projection import current_branch
 from tui_agent.folds.session.branches import Branches, BranchesView, Stretch, stretches
 from tui_agent.folds.session.checkpoints import Commits
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.snapshot import Snapshot, take_snapshot
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.log import Log
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, CommandId, Payload
 from tui_agent.protocol.envelope import Envelope, Record, known_events
 from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CommandId
 from tui_agent.protocol.messages import Message
 
 SENDING_ROUNDS = 4

@@ -9,9 +9,9 @@ from tui_agent.engine.components import EngineParts
 from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import ConfigError
 from tui_agent.protocol import commands
-from tui_agent.protocol.base import CommandId
 from tui_agent.protocol.events.policy import PermissionRevoked
 from tui_agent.protocol.events.session import SettingsChanged
+from tui_agent.protocol.ids import CommandId
 from tui_agent.protocol.settings import POLICIES, SessionSettings
 
 SettingKey = Literal["model", "policy", "agent", "context_mode", "repo_map", "map_options", "budgets"]

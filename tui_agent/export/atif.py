@@ -13,13 +13,13 @@ from tui_agent import __version__
 from tui_agent.errors import UsageError
 from tui_agent.export.export_content import Texts
 from tui_agent.folds.usage_totals import NO_USAGE, UsageTotals
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, LongText
 from tui_agent.protocol.envelope import Envelope, known_events
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.session import SessionStarted, SessionTitled
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.parts import (
     ReasoningPart,
     TextContent,
@@ -28,6 +28,7 @@ from tui_agent.protocol.parts import (
     tool_calls,
 )
 from tui_agent.protocol.settings import ModelInfo
+from tui_agent.protocol.stored_text import LongText
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_reader import iterate_records
 from tui_agent.store.redaction.redactor import Redactor

@@ -16,12 +16,13 @@ from tui_agent.folds.text.redaction_placeholders import SECRET_FILE_CONTENT
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.folds.transcript.entries import Entry, UserEntry
 from tui_agent.folds.transcript.fold import Transcript
-from tui_agent.protocol.base import MAIN_AGENT, BlobText, CallId, JsonMap, LongText
 from tui_agent.protocol.envelope import Envelope, Record, known_events
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged
 from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.session import RunStarted
 from tui_agent.protocol.events.turn import TurnStarted
+from tui_agent.protocol.ids import MAIN_AGENT, CallId
+from tui_agent.protocol.stored_text import BlobText, JsonMap, LongText
 from tui_agent.protocol.unicode_text import replace_invisible
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.lineage import open_blobs

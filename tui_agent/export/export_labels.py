@@ -7,7 +7,7 @@ from tui_agent.export.export_content import ExportContent, ExportedChange, Texts
 from tui_agent.folds.session.changed_files import format_folders
 from tui_agent.folds.text.labels import TURN_END_LABELS, mention_name, mention_result
 from tui_agent.folds.transcript.entries import NoticeEntry, QuestionEntry, ToolEntry, TurnEntry, UserEntry
-from tui_agent.protocol.display import (
+from tui_agent.protocol.display_blocks import (
     CustomBlock,
     DiffBlock,
     DisplayBlock,

@@ -32,7 +32,7 @@ from tui_agent.folds.transcript.entries import (
     TurnEntry,
     UserEntry,
 )
-from tui_agent.protocol.display import DiffBlock, DisplayBlock, MarkdownBlock
+from tui_agent.protocol.display_blocks import DiffBlock, DisplayBlock, MarkdownBlock
 from tui_agent.units import describe_line_changes, format_number, format_time
 
 OUTPUT_LINES = 40

@@ -11,13 +11,13 @@ from tui_agent import __version__
 from tui_agent.export.export_content import Texts
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.trace.spans import Span
-from tui_agent.protocol.base import MAIN_AGENT
 from tui_agent.protocol.envelope import Envelope, known_events
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.eval import TestFinished, VerifierFinished
 from tui_agent.protocol.events.model import ModelRequested, ModelResponded
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.tool import ToolCalled
+from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_reader import iterate_records
 from tui_agent.store.redaction.redactor import Redactor

@@ -15,13 +15,15 @@ from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.protocol.base import AgentId, BlobText, CallId, FrozenModel, JsonMap, LongText, text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.todo import TodoItem, TodoStatus, TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import IterationFinished, TurnFinished, UserMessageReceived, UserSteered
+from tui_agent.protocol.frozen_model import FrozenModel
+from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
+from tui_agent.protocol.stored_text import BlobText, JsonMap, LongText, text_preview
 
 TaskState: TypeAlias = Literal["open", "in_progress", "completed", "abandoned", "verified"]
 """State of a task. `open` is called `pending` in the todo list."""

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Generic, TypeAlias, TypeVar
 
-from tui_agent.protocol.base import MAIN_AGENT, Payload
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import MAIN_AGENT
 
 FoldT = TypeVar("FoldT")
 PayloadT = TypeVar("PayloadT", bound=Payload)

@@ -9,7 +9,7 @@ the start.
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from tui_agent.folds.base import current_branch
+from tui_agent.folds.projection import current_branch
 from tui_agent.folds.screen_folds import Views
 from tui_agent.protocol.envelope import Envelope, Record, known_events
 from tui_agent.protocol.events.session import SessionHeadMoved

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias, get_args
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.base import Projection, copy_state
 from tui_agent.folds.context import context_breakdown
 from tui_agent.folds.context import meter as context_meter
 from tui_agent.folds.context.context_breakdown import Ledger
 from tui_agent.folds.context.meter import ContextMeter
+from tui_agent.folds.projection import Projection, copy_state
 from tui_agent.folds.session import agents as agents_tree
 from tui_agent.folds.session import approvals, jobs, todo_list
 from tui_agent.folds.session import changed_files as files_changed
@@ -29,12 +29,14 @@ from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
-from tui_agent.protocol.base import MAIN_AGENT, LongText, Payload, SessionId
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record, find_payload
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, CheckpointRestoreStarted
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved
 from tui_agent.protocol.events.turn import UserMessageReceived, UserShellStarted, UserSteered
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import MAIN_AGENT, SessionId
+from tui_agent.protocol.stored_text import LongText
 
 ViewName: TypeAlias = Literal[
     "state",

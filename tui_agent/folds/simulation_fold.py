@@ -5,9 +5,9 @@ Invariant: the agent never sees a simulated user's thoughts, commands, or output
 
 from typing import Literal, NamedTuple
 
-from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.simulation import SimulationMessage, Viewer
+from tui_agent.protocol.stored_text import text_preview
 
 OVERSEERS: tuple[Viewer, ...] = ("orchestrator", "system")
 """Viewers that see all fields of a message."""

@@ -36,7 +36,7 @@ from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.transport import END_GRACE_S, ListCheck, StdioTransport
 from tui_agent.ports.environment import ProcessOpener
 from tui_agent.ports.tool import ResourceContent, ToolResult
-from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.stored_text import JsonMap
 from tui_agent.units import format_time_limit
 
 MAX_TOOLS = 1_000

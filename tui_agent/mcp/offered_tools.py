@@ -12,9 +12,9 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.log import Blobs
 from tui_agent.ports.tool import AskUser, JsonArguments, Preview, ToolContext, ToolResult, ToolSpec
-from tui_agent.protocol.base import JsonMap
-from tui_agent.protocol.display import JsonBlock
+from tui_agent.protocol.display_blocks import JsonBlock
 from tui_agent.protocol.effects import Effect, McpCallEffect
+from tui_agent.protocol.stored_text import JsonMap
 from tui_agent.protocol.unicode_text import clip_line, reveal_invisible
 
 MAX_LISTED_TOOLS = 30

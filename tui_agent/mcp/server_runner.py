@@ -19,8 +19,8 @@ from tui_agent.mcp.offered_tools import CallServices, RemoteTool
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.ports.environment import ProcessOpener
 from tui_agent.ports.tool import ResourceContent, ToolResult
-from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.plugin import NOT_ANSWERED, RESTARTS
+from tui_agent.protocol.stored_text import JsonMap
 from tui_agent.units import format_time_limit
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.models import tool_call_repair
-from tui_agent.models.faults import fault
+from tui_agent.models.provider_faults import fault
 from tui_agent.ports.clock import Ids
 from tui_agent.ports.model import (
     FinishChunk,
@@ -21,9 +21,10 @@ from tui_agent.ports.model import (
     ToolCallChunk,
     UsageChunk,
 )
-from tui_agent.protocol.base import CallId, JsonMap
 from tui_agent.protocol.events.model import FinishReason
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart, ToolCallPart, Usage
+from tui_agent.protocol.stored_text import JsonMap
 
 UNNAMED_TOOL = "unnamed_tool"
 _STRUCTURE = re.compile(r"""["{}]|\\.?""", re.DOTALL)

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
 
-from tui_agent.models import chat_messages, faults, pricing
+from tui_agent.models import chat_messages, pricing, provider_faults
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.http import HttpClient, json_object
 from tui_agent.ports.clock import Clock
@@ -22,9 +22,9 @@ from tui_agent.ports.model import (
     ToolCallChunk,
     UsageChunk,
 )
-from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.model import FinishReason
 from tui_agent.protocol.settings import ModelInfo
+from tui_agent.protocol.stored_text import JsonMap
 
 ROUTE = "chat/completions"
 
@@ -92,7 +92,7 @@ class ChatDialect:
         """Parse one streamed event. Raise `ValueError` if the event is not valid JSON."""
         chunk = json_object(data)
         if chunk.get("error"):
-            return [faults.from_error(chunk["error"])]
+            return [provider_faults.from_error(chunk["error"])]
         if not self._id:
             self._id = str(chunk.get("id") or "")
         out: list[ModelChunk] = []
@@ -137,7 +137,7 @@ class ChatDialect:
 
     def _finish_chunk(self, finish: str) -> ModelChunk:
         if finish in ("error", "abort", "network_error"):
-            return faults.fault("cut", f"The provider ended the answer with '{finish}'.")
+            return provider_faults.fault("cut", f"The provider ended the answer with '{finish}'.")
         return FinishChunk(FINISH_REASONS.get(finish.lower(), "stop"), self._id)
 
 

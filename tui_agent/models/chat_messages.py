@@ -14,7 +14,6 @@ from typing import Final, TypeAlias
 from pydantic import JsonValue
 
 from tui_agent.ports.model import ModelRequest, ToolSchema
-from tui_agent.protocol.base import JsonMap, text_preview
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import (
     Content,
@@ -25,6 +24,7 @@ from tui_agent.protocol.parts import (
     ToolCallPart,
     text_previews,
 )
+from tui_agent.protocol.stored_text import JsonMap, text_preview
 
 CACHE_AGE: Final = 32
 _Sent: TypeAlias = tuple[AssistantMessage, str, JsonMap]

@@ -14,8 +14,8 @@ from tui_agent.config.settings.settings import ModelProfile
 from tui_agent.errors import ConfigError
 from tui_agent.models import chat_messages, model_facts
 from tui_agent.models.chaos import ChaosClient
-from tui_agent.models.efforts import provider_effort, supported_efforts
 from tui_agent.models.endpoint import Endpoint
+from tui_agent.models.reasoning_efforts import provider_effort, supported_efforts
 from tui_agent.models.replay_model import RecordedAnswers, ReplayClient
 from tui_agent.models.routes import Route, Routes, require_name
 from tui_agent.ports.clock import Clock

@@ -20,12 +20,12 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from tui_agent.config.settings.providers import find_by_host
 from tui_agent.json_text import parse_json
-from tui_agent.models import faults
+from tui_agent.models import provider_faults
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import ModelChunk, ModelFault
-from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.model import FaultKind
+from tui_agent.protocol.stored_text import JsonMap
 from tui_agent.protocol.unicode_text import list_first
 from tui_agent.units import format_bytes, format_time_limit
 
@@ -174,7 +174,7 @@ class HttpClient:
         except httpx.HTTPError as error:
             yield self._connection_fault(error)
         except (httpx.InvalidURL, httpx.StreamError) as error:
-            yield faults.fault(
+            yield provider_faults.fault(
                 "transport", f"{self._endpoint.base_url} cannot be used: {error}.", original=repr(error)
             )
 
@@ -195,7 +195,7 @@ class HttpClient:
         kind = response.headers.get("content-type", "").lower()
         if "html" in kind:
             base_url = self._endpoint.base_url
-            yield faults.fault(
+            yield provider_faults.fault(
                 "invalid_request", f"{base_url} is not a model server: it answered with a web page."
             )
             return
@@ -221,7 +221,7 @@ class HttpClient:
                     yield _format_fault(data, error)
                 return
             except EventTooLong:
-                yield faults.fault(
+                yield provider_faults.fault(
                     "malformed", f"The provider sent one event of more than {format_bytes(MAX_EVENT_BYTES)}."
                 )
                 return
@@ -244,14 +244,14 @@ class HttpClient:
         headers = {name.lower(): value for name, value in response.headers.items()}
         text = body.decode("utf-8", "replace")
         if 300 <= response.status_code < 400:
-            return faults.fault(
+            return provider_faults.fault(
                 "invalid_request",
                 f"{self._endpoint.base_url} redirects ({response.status_code}); redirects are not followed.",
                 original=text,
             )
-        fault = faults.from_status(response.status_code, text, headers, now=self._clock.now())
+        fault = provider_faults.from_status(response.status_code, text, headers, now=self._clock.now())
         # A 404 from the user's own server usually means a wrong address, and not a missing model.
-        if not faults.is_unknown_model(fault):
+        if not provider_faults.is_unknown_model(fault):
             vendor = find_by_host(self._endpoint.host)
             is_own_address = vendor is None or not self._endpoint.base_url.startswith(vendor.base_url)
             if fault.status == 404 and fault.kind == "invalid_request" and is_own_address:
@@ -313,7 +313,7 @@ class HttpClient:
 
     def _stall_fault(self, position: str) -> ModelFault:
         limit = format_time_limit(self._endpoint.timeout)
-        return faults.fault("timeout", f"The provider sent nothing for {limit} {position}.")
+        return provider_faults.fault("timeout", f"The provider sent nothing for {limit} {position}.")
 
     def _connection_fault(self, error: httpx.HTTPError) -> ModelFault:
         reason = (str(error) or type(error).__name__).rstrip(".")
@@ -323,13 +323,13 @@ class HttpClient:
             kind, message = "timeout", f"{self._endpoint.host} did not answer in time: {reason}."
         elif isinstance(error, httpx.ConnectError):
             kind, message = "transport", f"{self._endpoint.base_url} cannot be reached: {reason}."
-        return faults.fault(kind, message, original=reason)
+        return provider_faults.fault(kind, message, original=reason)
 
 
 def _format_fault(data: bytes, error: Exception) -> ModelFault:
-    original = data[: faults.ORIGINAL_LIMIT].decode("utf-8", "replace")
+    original = data[: provider_faults.ORIGINAL_LIMIT].decode("utf-8", "replace")
     problem = "invalid JSON" if isinstance(error, ValueError) else "unexpected JSON"
-    return faults.fault("malformed", f"The provider sent {problem}: {error}", original=original)
+    return provider_faults.fault("malformed", f"The provider sent {problem}: {error}", original=original)
 
 
 class EventTooLong(Exception):

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import anyio
 import anyio.to_thread
 
-from tui_agent.models import chat_messages, faults, model_facts, pricing
+from tui_agent.models import chat_messages, model_facts, pricing, provider_faults
 from tui_agent.models.chat_completions import FINISH_REASONS
 from tui_agent.models.endpoint import USER_AGENT, Endpoint
 from tui_agent.ports.clock import Clock
@@ -31,9 +31,9 @@ from tui_agent.ports.model import (
     ToolCallChunk,
     UsageChunk,
 )
-from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import Usage
+from tui_agent.protocol.stored_text import JsonMap
 from tui_agent.units import format_time_limit
 
 BEFORE_IMPORT = {
@@ -105,7 +105,7 @@ class LiteLLMClient:
             await _close_stream(stream)
 
     def _stall_fault(self) -> ModelFault:
-        return faults.fault(
+        return provider_faults.fault(
             "timeout", f"The provider sent nothing for {format_time_limit(self._endpoint.timeout)}."
         )
 
@@ -301,15 +301,17 @@ def translate_error(error: BaseException, *, now: float) -> ModelFault:
     message = str(error)
     name = type(error).__name__
     if name == "ContextWindowExceededError":
-        return faults.from_status(400, f"context_length_exceeded: {message}", {}, now=now)
+        return provider_faults.from_status(400, f"context_length_exceeded: {message}", {}, now=now)
     short = message[:500]
     if name == "ContentPolicyViolationError":
-        return faults.fault("refusal", f"The provider refused: {short}", original=message)
+        return provider_faults.fault("refusal", f"The provider refused: {short}", original=message)
     if "Timeout" in name:
-        return faults.fault("timeout", f"The provider did not answer in time: {short}", original=message)
+        return provider_faults.fault(
+            "timeout", f"The provider did not answer in time: {short}", original=message
+        )
     if name in _CUT_NAMES or any(words in message for words in _CUT_MESSAGES):
         problem = f"The connection broke in the middle of the answer: {short}"
-        return faults.fault("cut", problem, original=message)
+        return provider_faults.fault("cut", problem, original=message)
     status = _status(error)
     headers = getattr(error, "litellm_response_headers", None) or getattr(
         getattr(error, "response", None), "headers", None
@@ -317,7 +319,7 @@ def translate_error(error: BaseException, *, now: float) -> ModelFault:
     lower = {str(key).lower(): str(value) for key, value in dict(headers or {}).items()}
     # Litellm puts this prefix before the names of the provider's own headers.
     lower = {key.removeprefix("llm_provider-"): value for key, value in lower.items()} | lower
-    return faults.from_status(status, message, lower, now=now)
+    return provider_faults.from_status(status, message, lower, now=now)
 
 
 def _status(error: BaseException) -> int:

@@ -16,8 +16,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.base import current_branch
-from tui_agent.models.faults import fault
+from tui_agent.folds.projection import current_branch
+from tui_agent.models.provider_faults import fault
 from tui_agent.ports.log import BlobReader
 from tui_agent.ports.model import (
     FinishChunk,
@@ -28,10 +28,10 @@ from tui_agent.ports.model import (
     ToolCallChunk,
     UsageChunk,
 )
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, text_preview
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import (
     ModelPart,
@@ -41,6 +41,7 @@ from tui_agent.protocol.parts import (
     ToolCallPart,
     text_previews,
 )
+from tui_agent.protocol.stored_text import text_preview
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
 
-from tui_agent.models import chat_messages, faults, model_facts, pricing
+from tui_agent.models import chat_messages, model_facts, pricing, provider_faults
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.http import HttpClient, json_object
 from tui_agent.ports.model import (
@@ -21,11 +21,11 @@ from tui_agent.ports.model import (
     ToolCallChunk,
     UsageChunk,
 )
-from tui_agent.protocol.base import JsonMap, text_preview
 from tui_agent.protocol.events.model import FinishReason
 from tui_agent.protocol.messages import AssistantMessage, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, ReasoningPart, TextContent, TextPart, ToolCallPart
 from tui_agent.protocol.settings import ModelInfo
+from tui_agent.protocol.stored_text import JsonMap, text_preview
 
 ROUTE = "responses"
 
@@ -169,7 +169,7 @@ class ResponsesDialect:
             case "response.completed" | "response.incomplete" | "response.failed":
                 return self._end(event.get("response") or {}, str(event["type"]))
             case "error":
-                return [faults.from_error(event.get("error") or event)]
+                return [provider_faults.from_error(event.get("error") or event)]
             case _:
                 return []
 
@@ -177,7 +177,7 @@ class ResponsesDialect:
         """Return the chunks of an answer that was not streamed. Raise `ValueError` if the answer is not valid JSON."""
         response = json_object(body)
         if response.get("error"):
-            return [faults.from_error(response["error"])]
+            return [provider_faults.from_error(response["error"])]
         out: list[ModelChunk] = []
         for position, item in enumerate(response.get("output") or ()):
             out += self._close_item(position, item)
@@ -221,13 +221,13 @@ class ResponsesDialect:
             usage = pricing.parse_usage(response["usage"])
             out.append(UsageChunk(usage, pricing.cost(self._info, usage)))
         if event_type == "response.failed":
-            return [*out, faults.from_error(response.get("error") or "the answer failed")]
+            return [*out, provider_faults.from_error(response.get("error") or "the answer failed")]
         reason: FinishReason = "tool_calls" if self._calls else "stop"
         if event_type == "response.incomplete":
             cause = (response.get("incomplete_details") or {}).get("reason") or ""
             reason = "refusal" if cause == "content_filter" else "length"
         elif event_type != "response.completed":
-            return [*out, faults.fault("cut", f"The provider ended the answer as '{event_type}'.")]
+            return [*out, provider_faults.fault("cut", f"The provider ended the answer as '{event_type}'.")]
         if self._refused:
             reason = "refusal"
         return [*out, FinishChunk(reason, str(response.get("id") or ""))]

@@ -11,8 +11,9 @@ from pydantic import Field, ValidationError, model_validator
 
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
-from tui_agent.protocol.base import FrozenModel, JsonMap
 from tui_agent.protocol.events.model import FaultKind, FinishReason
+from tui_agent.protocol.frozen_model import FrozenModel
+from tui_agent.protocol.stored_text import JsonMap
 
 Words: TypeAlias = str | tuple[str, ...]
 """Substrings that must all occur in a text. A single substring can be given without a list."""

@@ -14,7 +14,7 @@ from typing import TypeGuard
 from anyio.lowlevel import checkpoint
 
 from tui_agent.models import pricing
-from tui_agent.models.faults import fault
+from tui_agent.models.provider_faults import fault
 from tui_agent.models.script_format import (
     Expect,
     ExpectResult,
@@ -36,9 +36,9 @@ from tui_agent.ports.model import (
     ToolCallChunk,
     UsageChunk,
 )
-from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, TextContent, TextPart, Usage, text_previews
+from tui_agent.protocol.stored_text import text_preview
 
 PIECE = 48
 """Maximum characters in one chunk of a scripted answer."""

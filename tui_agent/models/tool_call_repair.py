@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pydantic import JsonValue
 
 from tui_agent.json_text import parse_json
-from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.stored_text import JsonMap
 
 _DECODER = json.JSONDecoder()
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tui_agent.config.extensions.note_files import notes_folder
-from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.config.project.project_files import ProjectFiles
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.config.settings.layers import load_config
 from tui_agent.config.settings.settings import Config
 from tui_agent.errors import PluginError, os_errors_as

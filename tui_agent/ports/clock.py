@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from tui_agent.protocol.base import CallId, CommandId, RequestId, RunId, SessionId
+from tui_agent.protocol.ids import CallId, CommandId, RequestId, RunId, SessionId
 
 
 class Clock(Protocol):

@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import Literal, Protocol, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import AgentId
+from tui_agent.protocol.ids import AgentId
 
 DelegateEnd: TypeAlias = Literal["completed", "failed", "interrupted", "budget"]
 

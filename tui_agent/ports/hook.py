@@ -11,8 +11,8 @@ from typing import Final, TypeAlias, get_args
 from pydantic import JsonValue
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.hook import HookDecision, HookEvent, HookSource
+from tui_agent.protocol.stored_text import JsonMap
 
 HOOK_EVENTS: Final[tuple[HookEvent, ...]] = get_args(HookEvent)
 TOOL_EVENTS: Final[frozenset[HookEvent]] = frozenset({"before_tool", "after_tool"})

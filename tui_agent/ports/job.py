@@ -4,8 +4,8 @@ from typing import Literal, Protocol, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import ExecSpec
-from tui_agent.protocol.base import JobId
 from tui_agent.protocol.events.job import JobEnd
+from tui_agent.protocol.ids import JobId
 
 JobState: TypeAlias = Literal["running"] | JobEnd
 

@@ -6,10 +6,12 @@ from typing import Protocol
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import Stretch
-from tui_agent.protocol.base import AgentId, CommandId, JsonMap, LongText, Payload, SessionId
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.session import LogRepaired
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import AgentId, CommandId, SessionId
+from tui_agent.protocol.stored_text import JsonMap, LongText
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.model import ModelNext, ModelReply, ModelRequest
 from tui_agent.ports.tool import ToolResult
-from tui_agent.protocol.base import Payload
 from tui_agent.protocol.events.context import SectionName
 from tui_agent.protocol.events.turn import TurnEnd
+from tui_agent.protocol.frozen_model import Payload
 from tui_agent.protocol.parts import ToolCallPart
 
 

@@ -9,11 +9,12 @@ from dataclasses import field
 from typing import Protocol, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import JsonMap, RequestId
 from tui_agent.protocol.events.model import FaultKind, FinishReason, Purpose
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage
 from tui_agent.protocol.parts import ModelPart, Usage
 from tui_agent.protocol.settings import ModelInfo
+from tui_agent.protocol.stored_text import JsonMap
 
 
 @dataclass(frozen=True, slots=True)

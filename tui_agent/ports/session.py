@@ -8,9 +8,10 @@ from tui_agent.errors import BlobNotFound, TuiAgentError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.snapshot import SnapshotOutline
 from tui_agent.ports.log import Follower
-from tui_agent.protocol.base import CommandId, LongText, SessionId, text_preview
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.ids import CommandId, SessionId
+from tui_agent.protocol.stored_text import LongText, text_preview
 
 STOP_SIGNAL = signal.SIGURG
 """Signal to an engine's process to interrupt a plugin that blocks the event loop."""

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.state_view import SessionStateView
-from tui_agent.protocol.display import DisplayBlock
+from tui_agent.protocol.display_blocks import DisplayBlock
 from tui_agent.protocol.events.slash_command import OfferedCommand
 
 

@@ -15,11 +15,13 @@ from tui_agent.ports.log import Blobs
 from tui_agent.ports.program import Programs
 from tui_agent.ports.repomap import RepoMaps
 from tui_agent.ports.symbols_and_skills import Skills
-from tui_agent.protocol.base import CallId, JsonMap, LongText, Payload
-from tui_agent.protocol.display import DisplayBlock
+from tui_agent.protocol.display_blocks import DisplayBlock
 from tui_agent.protocol.effects import Effect
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import Content
 from tui_agent.protocol.settings import PolicyName
+from tui_agent.protocol.stored_text import JsonMap, LongText
 
 Service: TypeAlias = Literal[
     "ask", "delegate", "repomap", "notes", "skills", "state", "jobs", "started_jobs", "programs"

@@ -1,6 +1,7 @@
 """Artifacts: long texts that are stored in full. The model gets only a part of each text."""
 
-from tui_agent.protocol.base import BlobText, FrozenModel, LongText
+from tui_agent.protocol.frozen_model import FrozenModel
+from tui_agent.protocol.stored_text import BlobText, LongText
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_bytes
 

@@ -7,11 +7,12 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field
 
-from tui_agent.protocol.base import AgentId, CallId, CommandId, FrozenModel, JobId, RequestId
 from tui_agent.protocol.events.eval import EvalCaseStarted, EvalScored, TestFinished, VerifierFinished
 from tui_agent.protocol.events.policy import Reach
 from tui_agent.protocol.events.session import SessionEnded
 from tui_agent.protocol.events.simulation import SimulationMessage
+from tui_agent.protocol.frozen_model import FrozenModel
+from tui_agent.protocol.ids import AgentId, CallId, CommandId, JobId, RequestId
 from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName, RepoMapOptions
 
 MIN_OUTPUT_COLUMNS: Final = 20

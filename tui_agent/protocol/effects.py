@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from tui_agent.protocol.base import FrozenModel
+from tui_agent.protocol.frozen_model import FrozenModel
 
 
 class ReadEffect(FrozenModel):

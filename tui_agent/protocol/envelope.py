@@ -6,8 +6,9 @@ from typing import TypeAlias, TypeVar
 from pydantic import JsonValue
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import AgentId, CommandId, FrozenModel, Payload, SessionId
 from tui_agent.protocol.events.union import CorePayload
+from tui_agent.protocol.frozen_model import FrozenModel, Payload
+from tui_agent.protocol.ids import AgentId, CommandId, SessionId
 
 SCHEMA_VERSION = 2
 PayloadT = TypeVar("PayloadT", bound=Payload)

@@ -2,8 +2,9 @@
 
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.base import FrozenModel, LongText
+from tui_agent.protocol.frozen_model import FrozenModel
 from tui_agent.protocol.parts import ImageContent
+from tui_agent.protocol.stored_text import LongText
 
 MentionKind: TypeAlias = Literal["file", "directory", "symbol", "image", "resource", "refused", "missing"]
 MENTION = "@"

@@ -7,8 +7,10 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from tui_agent.protocol.base import CallId, FrozenModel, LongText
+from tui_agent.protocol.frozen_model import FrozenModel
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import Content, ModelPart
+from tui_agent.protocol.stored_text import LongText
 
 MessageOrigin: TypeAlias = Literal[
     "prompt", "mentions", "map", "transient", "restored", "instructions", "hook"

@@ -8,7 +8,9 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from tui_agent.protocol.base import CallId, FrozenModel, JsonMap, LongText, text_preview
+from tui_agent.protocol.frozen_model import FrozenModel
+from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.stored_text import JsonMap, LongText, text_preview
 
 
 class TextContent(FrozenModel):

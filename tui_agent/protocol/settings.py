@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias, get_args
 
 from pydantic import Field
 
-from tui_agent.protocol.base import FrozenModel
+from tui_agent.protocol.frozen_model import FrozenModel
 from tui_agent.units import CostPrecision
 
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh"]

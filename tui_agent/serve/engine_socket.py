@@ -15,7 +15,7 @@ from anyio import TASK_STATUS_IGNORED
 from anyio.abc import SocketStream, TaskGroup, TaskStatus
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import TuiAgentError
 from tui_agent.ports.session import LockedNote, OpenedNote
 from tui_agent.protocol.commands import Close

@@ -11,16 +11,17 @@ import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import TuiAgentError
 from tui_agent.folds.session.approvals import Approvals
 from tui_agent.folds.session.checkpoints import Checkpoints
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.ports.session import OpenedNote, read_text_or_preview
-from tui_agent.protocol.base import CallId, LongText
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
+from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.stored_text import LongText
 from tui_agent.session.clock import RandomIds
 from tui_agent.session.pending_commands import PendingCommand, PendingCommands
 from tui_agent.session.remote_session import RemoteSession

@@ -8,7 +8,7 @@ import json
 import sys
 from pathlib import Path
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import TuiAgentError
 from tui_agent.lazy_import import load_module
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import anyio
 from aiohttp import WSMsgType, web
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.json_text import parse_json
 
 PAGE_COMMAND: Final = (sys.executable, "-P", "-m", "tui_agent.serve.page_app")

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from tui_agent.ports.session import ReadText
-from tui_agent.protocol.base import MAIN_AGENT, CallId, RequestId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import ContextPacked
@@ -19,6 +18,7 @@ from tui_agent.protocol.events.slash_command import CommandRan
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished
+from tui_agent.protocol.ids import MAIN_AGENT, CallId, RequestId
 from tui_agent.protocol.parts import TextPart
 from tui_agent.session.headless_turn import block_text
 

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import anyio
 from aiohttp import web
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.serve.access import AccessControl
 from tui_agent.serve.app_pages import AppPages, Listener, redirect
 from tui_agent.serve.engine_socket import EngineSocket

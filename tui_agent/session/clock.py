@@ -5,7 +5,7 @@ import time
 
 import anyio
 
-from tui_agent.protocol.base import CallId, CommandId, RequestId, RunId, SessionId
+from tui_agent.protocol.ids import CallId, CommandId, RequestId, RunId, SessionId
 
 # In the order of the characters' codes, so that sorted ids are in the order of time. Without i, l, o and u, which are
 # easily misread (Crockford's base 32).

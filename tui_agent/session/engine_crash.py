@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import find_paths
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.config.settings.layers import load_config
 from tui_agent.errors import TuiAgentError
 from tui_agent.plugin_host.load_records import RECORDS_FOLDER, LoadRecords

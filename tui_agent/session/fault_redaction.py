@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import find_paths
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.config.settings.api_keys import Keys
 from tui_agent.config.settings.layers import load_config, merge_environment
 from tui_agent.config.settings.settings import Config

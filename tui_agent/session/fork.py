@@ -19,19 +19,19 @@ from anyio import to_thread
 
 from tui_agent.errors import CheckpointError, UsageError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.base import current_branch, fold
+from tui_agent.folds.projection import current_branch, fold
 from tui_agent.folds.session.branches import Branches, stretches
 from tui_agent.folds.session.checkpoints import Commits
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.known_files import find_event_with_known_files
 from tui_agent.folds.session.state_view import OpenCall
-from tui_agent.protocol.base import MAIN_AGENT, CallId
 from tui_agent.protocol.envelope import Envelope, Record, find_payload
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import ForkChange, SessionHeadMoved
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted
 from tui_agent.protocol.events.turn import UserMessageReceived, UserShellStarted
+from tui_agent.protocol.ids import MAIN_AGENT, CallId
 from tui_agent.protocol.unicode_text import format_count, list_first
 from tui_agent.session.fork_workspace import STORE_NAME, checkout_for_fork, load_state
 from tui_agent.store.forks import find_fork_point

@@ -17,7 +17,7 @@ from tui_agent.config.project.git_query import git_environment, locate_repositor
 from tui_agent.config.settings.settings import CheckpointSettings
 from tui_agent.config.system_programs import find_program
 from tui_agent.errors import UsageError
-from tui_agent.folds.base import current_branch, fold
+from tui_agent.folds.projection import current_branch, fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.protocol.envelope import Envelope

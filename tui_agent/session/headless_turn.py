@@ -11,9 +11,8 @@ from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.log import Follower
 from tui_agent.ports.session import Session, read_text
-from tui_agent.protocol.base import MAIN_AGENT, CallId, CommandId, LongText, text_preview
 from tui_agent.protocol.commands import Command, ContinueTurn, SubmitPrompt
-from tui_agent.protocol.display import (
+from tui_agent.protocol.display_blocks import (
     CustomBlock,
     DiffBlock,
     DisplayBlock,
@@ -30,8 +29,10 @@ from tui_agent.protocol.events.session import CommandRejected, RunStarted, Traje
 from tui_agent.protocol.events.slash_command import CommandRan
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.ids import MAIN_AGENT, CallId, CommandId
 from tui_agent.protocol.parts import TextPart, tool_calls
 from tui_agent.protocol.settings import AgentState
+from tui_agent.protocol.stored_text import LongText, text_preview
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.session.command_effects import describe_effect
 

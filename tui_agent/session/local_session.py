@@ -21,11 +21,11 @@ from tui_agent.ports.clock import Ids
 from tui_agent.ports.environment import Sandbox
 from tui_agent.ports.log import Follower
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.base import CommandId, RunId, SessionId
 from tui_agent.protocol.commands import Close, Command, Interrupt
 from tui_agent.protocol.events.env import EnvStopped
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import RunFinished
+from tui_agent.protocol.ids import CommandId, RunId, SessionId
 from tui_agent.protocol.settings import PolicyName, SessionSettings
 from tui_agent.store.fold_cache import MIN_EVENTS, save_fold
 from tui_agent.store.session_log import SessionLog

@@ -5,13 +5,13 @@ from typing import Final
 import anyio
 
 from tui_agent.errors import TuiAgentError, UsageError
-from tui_agent.protocol.base import MAIN_AGENT, CommandId, RequestId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.model import FinishReason, ModelResponded
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.slash_command import CommandRan
 from tui_agent.protocol.events.turn import TurnEnd, TurnFinished, UserMessageReceived, UserQueued
+from tui_agent.protocol.ids import MAIN_AGENT, CommandId, RequestId
 from tui_agent.protocol.settings import AgentState
 
 _FAILURES: Final[frozenset[TurnEnd]] = frozenset({"model_error", "error"})

@@ -8,8 +8,8 @@ from pathlib import Path
 from anyio import to_thread
 
 from tui_agent.errors import BlobNotFound
-from tui_agent.protocol.base import LongText
 from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.stored_text import LongText
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_reader import LogTail, read_records
 

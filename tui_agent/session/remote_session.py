@@ -17,14 +17,14 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.engine.mailbox import Mailbox
 from tui_agent.errors import TuiAgentError
 from tui_agent.folds.session.snapshot import FORMAT, SnapshotOutline, load_outline
 from tui_agent.ports.session import STOP_SIGNAL, LockedNote, OpenedNote, StorageFaultNote
-from tui_agent.protocol.base import CommandId, SessionId
 from tui_agent.protocol.commands import Close, Command, Interrupt
 from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.ids import CommandId, SessionId
 from tui_agent.session.clock import RandomIds
 from tui_agent.session.engine_handle import EngineLink, connect_engine
 from tui_agent.session.wire import (

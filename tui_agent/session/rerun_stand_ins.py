@@ -17,8 +17,8 @@ from tui_agent.engine.tools.arguments import parse_arguments
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.engine.tools.schema import json_schema
 from tui_agent.errors import EnvironmentFault, ToolError
-from tui_agent.folds.base import current_branch
-from tui_agent.models.faults import fault
+from tui_agent.folds.projection import current_branch
+from tui_agent.models.provider_faults import fault
 from tui_agent.models.replay_model import chunks_of, recorded_answers
 from tui_agent.plugin_host.registered_objects import OfferedTool
 from tui_agent.ports.environment import (
@@ -33,7 +33,6 @@ from tui_agent.ports.log import BlobReader
 from tui_agent.ports.model import ModelChunk, ModelRequest
 from tui_agent.ports.repomap import MapRequest, RenderedMap
 from tui_agent.ports.tool import ArgumentSettler, Preview, Tool, ToolContext, ToolResult, ToolSpec
-from tui_agent.protocol.base import CallId, Payload
 from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.envelope import Envelope, Record, known_events
 from tui_agent.protocol.events.context import RepomapBuilt, RepomapUsed
@@ -41,6 +40,8 @@ from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import CallId
 from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 
 WAIT_S = 2.0

@@ -18,16 +18,15 @@ from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.large_results import recorded_outputs
 from tui_agent.errors import UsageError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.base import fold
 from tui_agent.folds.context.turn_summaries import TurnSummaries, summary_text
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.branches import Stretch, is_on_branch, stretches
 from tui_agent.folds.session.snapshot import FORMAT, Snapshot, load_snapshot
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.session.unfinished_work import PROGRAM_ENDED
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.log import BlobReader
-from tui_agent.protocol.base import RequestId, SessionId
-from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.display_blocks import TextBlock
 from tui_agent.protocol.envelope import Record, known_events
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.job import JobEnd, JobFinished
@@ -51,6 +50,7 @@ from tui_agent.protocol.events.session import (
 )
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished, UserShellFinished
+from tui_agent.protocol.ids import RequestId, SessionId
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.store.fold_cache import load_fold, read_records_after

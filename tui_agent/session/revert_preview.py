@@ -16,7 +16,7 @@ from tui_agent.engine.checkpoints.revert_plan import (
     make_restore_plan,
     plan_event,
 )
-from tui_agent.folds.base import fold
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.branches import Branches, is_on_branch, stretches
 from tui_agent.folds.session.checkpoints import Commits
 from tui_agent.protocol.envelope import Record

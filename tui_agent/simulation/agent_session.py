@@ -13,7 +13,6 @@ from tui_agent.evals.runs.failure_attribution import Conduct
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.ports.session import Session
-from tui_agent.protocol.base import MAIN_AGENT, CommandId, LongText
 from tui_agent.protocol.commands import (
     AnswerQuestion,
     Command,
@@ -30,8 +29,10 @@ from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.simulation import SimulationMessage
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, UserShellFinished
+from tui_agent.protocol.ids import MAIN_AGENT, CommandId
 from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart, ToolCallPart
 from tui_agent.protocol.settings import AgentState
+from tui_agent.protocol.stored_text import LongText
 from tui_agent.session.headless_turn import block_text, join_texts
 
 NO_SANDBOX = (

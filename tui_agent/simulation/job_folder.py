@@ -16,8 +16,9 @@ from tui_agent.config.small_files import read_regular
 from tui_agent.errors import ConfigError, os_errors_as
 from tui_agent.evals.runs.run_folder import describe_fault, write_file
 from tui_agent.json_text import parse_json
-from tui_agent.protocol.base import FrozenModel, text_preview
 from tui_agent.protocol.events.simulation import SimulationMessage
+from tui_agent.protocol.frozen_model import FrozenModel
+from tui_agent.protocol.stored_text import text_preview
 from tui_agent.simulation.task_tree import TaskNode
 from tui_agent.units import file_time_stamp, format_bytes
 

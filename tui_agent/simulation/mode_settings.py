@@ -15,7 +15,7 @@ from pydantic import Field
 from tui_agent.config.settings.validation_errors import validate
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError, UsageError
-from tui_agent.protocol.base import FrozenModel
+from tui_agent.protocol.frozen_model import FrozenModel
 from tui_agent.protocol.settings import PolicyName
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ Invariant: the tokens and the cost of every answer are counted, even of failed a
 
 import random
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import ModelError
 from tui_agent.folds.usage_totals import NO_USAGE
 from tui_agent.models.answer_assembler import Assembler
-from tui_agent.models.faults import TRANSIENT
+from tui_agent.models.provider_faults import TRANSIENT
 from tui_agent.models.retry_waits import MAX_RETRIES, next_wait
 from tui_agent.ports.model import ModelClient, ModelRequest
 from tui_agent.protocol.messages import AssistantMessage, Message, UserMessage

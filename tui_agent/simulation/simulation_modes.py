@@ -13,8 +13,8 @@ from typing import Any
 
 from anyio import to_thread
 
-from tui_agent.config.options import SessionOptions
 from tui_agent.config.project.trust import current_trust_keys
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.context.token_counter import Tokens, load_bundled_vocabulary
 from tui_agent.errors import BudgetExceeded, ConfigError, ModelError, TuiAgentError
 from tui_agent.evals.cases.case import Case

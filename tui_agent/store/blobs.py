@@ -16,7 +16,7 @@ from pydantic_core import from_json
 from tui_agent.errors import BlobNotFound, StoreError, StoreFull
 from tui_agent.folds.text.redaction_placeholders import SECRET_FILE_CONTENT, list_placeholder_lines
 from tui_agent.ports.log import StoredFile
-from tui_agent.protocol.base import BlobText, JsonMap, LongText
+from tui_agent.protocol.stored_text import BlobText, JsonMap, LongText
 from tui_agent.store.file_ops import FileOps, advice_for, make_folder, sync_path, write_file
 from tui_agent.units import format_bytes
 

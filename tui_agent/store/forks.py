@@ -14,8 +14,8 @@ from pydantic_core import to_json
 from tui_agent.errors import StoreError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import is_on_branch
-from tui_agent.protocol.base import MAIN_AGENT, SessionId
 from tui_agent.protocol.events.session import SessionForked
+from tui_agent.protocol.ids import MAIN_AGENT, SessionId
 from tui_agent.store.file_ops import FOLDER_MODE, FileOps, sync_path, write_file
 from tui_agent.store.lineage import CRC_SLICE, Origin, load_lineage, open_blobs, read_origin
 from tui_agent.store.log_chunks import find_line, read_chunks

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from tui_agent.errors import StoreError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.base import fold
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.branches import Branches, HeadMove, Stretch, is_on_branch, stretches
-from tui_agent.protocol.base import is_session_id
 from tui_agent.protocol.events.session import SessionForked, SessionHeadMoved
+from tui_agent.protocol.ids import is_session_id
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.file_ops import FileOps
 from tui_agent.store.log_chunks import find_line, find_lines, read_first_line

@@ -13,8 +13,9 @@ from functools import cache
 from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from tui_agent.protocol.base import AgentId, Payload
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record, UnknownEvent
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import AgentId
 from tui_agent.store.blobs import BlobStore
 
 MAX_LINE_BYTES = 64 * 1024

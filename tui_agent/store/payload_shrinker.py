@@ -12,9 +12,10 @@ from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import BlobText, FrozenModel, Payload
 from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.events.model import ModelDelta
+from tui_agent.protocol.frozen_model import FrozenModel, Payload
+from tui_agent.protocol.stored_text import BlobText
 from tui_agent.store.blobs import (
     CONTAINER_MARKER,
     MAX_INLINE_TEXT_BYTES,

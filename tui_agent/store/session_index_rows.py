@@ -12,13 +12,14 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import LongText, SessionId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import SessionTitled
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import UserMessageReceived, UserShellFinished, UserSteered
+from tui_agent.protocol.ids import SessionId
 from tui_agent.protocol.parts import Content, ModelPart, TextContent, TextPart
+from tui_agent.protocol.stored_text import LongText
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_chunks import read_chunk_range

@@ -15,11 +15,12 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from tui_agent.errors import StoreError, StoreFull, os_errors_as
-from tui_agent.folds.base import current_branch
+from tui_agent.folds.projection import current_branch
 from tui_agent.folds.session.branches import Stretch, is_on_branch
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, CommandId, Payload, SessionId
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import LogRepaired, SessionHeadMoved
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CommandId, SessionId
 from tui_agent.store.blobs import BlobStore, replace_lone_surrogates
 from tui_agent.store.file_ops import FileOps, advice_for, make_folder
 from tui_agent.store.fold_cache import LinePosition

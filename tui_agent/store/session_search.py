@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import SessionId
+from tui_agent.protocol.ids import SessionId
 from tui_agent.store.log_chunks import read_chunk_range
 from tui_agent.store.session_index_rows import LogState, extract_texts
 from tui_agent.store.session_summary import summarise_session

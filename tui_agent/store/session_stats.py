@@ -12,7 +12,6 @@ from typing import Final, Literal, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.usage_totals import NO_USAGE, UsageTotals
-from tui_agent.protocol.base import MAIN_AGENT
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import (
@@ -26,6 +25,7 @@ from tui_agent.protocol.events.session import (
 )
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnEnd, TurnFinished
+from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.log_chunks import read_chunk_range
 from tui_agent.store.log_line import decode_line, decode_payload, is_intact

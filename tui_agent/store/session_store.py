@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 
 from tui_agent.errors import SessionNotFound, StoreError, UsageError, os_errors_as
-from tui_agent.protocol.base import SessionId, is_session_id
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.session import ForkChange
+from tui_agent.protocol.ids import SessionId, is_session_id
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.file_ops import FOLDER_MODE, FileOps, storage_error, sync_path
 from tui_agent.store.fold_cache import load_survey

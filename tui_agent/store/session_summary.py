@@ -11,10 +11,11 @@ from typing import TypeGuard, TypeVar
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import Stretch, is_on_branch
-from tui_agent.protocol.base import Payload, SessionId
 from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.session import SessionForked, SessionStarted, SessionTitled, WorkspaceMoved
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import SessionId
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.lineage import HistoryPart, load_lineage, open_blobs
 from tui_agent.store.log_chunks import find_end_offset, read_chunks_backwards, read_first_line

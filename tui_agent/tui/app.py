@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Literal
 from textual import events, on
 from textual.message import Message
 
-from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import is_session_stored
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.session.engine_handle import EngineLink
 from tui_agent.tui.keys_and_commands import KeyHint, Scope, command_word, footer, is_shell_line
 from tui_agent.tui.main_screen import SessionApp, Spawn, run_in_page

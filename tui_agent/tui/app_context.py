@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.config.settings.settings import Config, ModelProfile
 from tui_agent.folds.comparison.line_authors import SessionDiff
 from tui_agent.folds.screen_folds import Views
@@ -16,10 +16,10 @@ from tui_agent.folds.session.jobs import JobsView
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.transcript.entries import Entry, UserEntry
 from tui_agent.ports.session import AppSession
-from tui_agent.protocol.base import LongText
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.settings import ModelInfo, UserPolicy
+from tui_agent.protocol.stored_text import LongText
 from tui_agent.tui.cli_client import Ask
 from tui_agent.tui.main_screen import SessionApp
 from tui_agent.tui.panes.model_discovery import Server

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.json_text import parse_json
 from tui_agent.units import format_time_limit
 

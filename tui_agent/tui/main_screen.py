@@ -20,7 +20,7 @@ from textual.timer import Timer
 from textual.worker import Worker, WorkerState
 from textual.worker_manager import WorkerManager
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.session.engine_handle import EngineLink

@@ -19,7 +19,7 @@ import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.ports.session import LockedNote, OpenedNote, StorageFaultNote
 from tui_agent.protocol.commands import Close

@@ -39,13 +39,14 @@ from tui_agent.plugin_host.registered_objects import OfferedHook
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import Hook, HookAnswer, HookFunction, HookReply
 from tui_agent.ports.slash_command import CommandAnswer, SlashCommand
-from tui_agent.protocol.base import JsonMap, Payload
-from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.display_blocks import TextBlock
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.hook import HookSource
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.slash_command import CommandsOffered, OfferedCommand
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.stored_text import JsonMap
 from tui_agent.units import format_time_limit
 from tui_agent.wiring.context import ContextComposition
 from tui_agent.wiring.plugins import agent_factories, build_tool_registry, configure_host

@@ -12,8 +12,8 @@ from tui_agent.models.replay_model import ANSWERS_ENDING, RecordedAnswers, read_
 from tui_agent.plugin_host.bundled_files import bundled_folder
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.model import ModelClient
-from tui_agent.protocol.base import Payload
 from tui_agent.protocol.events.session import ErrorRaised
+from tui_agent.protocol.frozen_model import Payload
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.session_store import SessionStore

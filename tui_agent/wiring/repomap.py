@@ -10,9 +10,9 @@ from pathlib import Path
 import anyio
 from anyio import CapacityLimiter, to_thread
 
-from tui_agent.config.options import SessionOptions
 from tui_agent.config.path_kind import is_test
 from tui_agent.config.paths import local_repo_maps
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.config.settings.settings import Config
 from tui_agent.context.repomap.repository_map import RepoMap, Visibility
 from tui_agent.context.repomap.symbol_names import belongs_to, qualified_name, split_qualified_name

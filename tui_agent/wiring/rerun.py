@@ -33,7 +33,6 @@ from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.environment import Sandbox
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.tool import Service, ToolSpec
-from tui_agent.protocol.base import Payload, text_preview
 from tui_agent.protocol.commands import (
     AnswerQuestion,
     Close,
@@ -48,6 +47,8 @@ from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import RunStarted, SessionStarted
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnFinished
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.stored_text import text_preview
 from tui_agent.session.rerun_stand_ins import (
     ReadOnlyEnvironment,
     RecordedResults,

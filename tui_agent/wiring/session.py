@@ -17,7 +17,7 @@ import anyio
 
 from tui_agent import __version__
 from tui_agent.config.extensions.note_files import list_note_locations, notes_folder
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.config.settings.config_toml_edits import save_readable_files
 from tui_agent.context.compaction.compaction_settings import CompactionSettings
 from tui_agent.context.token_counter import Tokens
@@ -39,7 +39,6 @@ from tui_agent.policy.decision.rule_file import append_rule
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.repomap import RepoMaps
 from tui_agent.ports.tool import Service
-from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.commands import ReloadPlugins
 from tui_agent.protocol.events.session import (
     ErrorRaised,
@@ -49,6 +48,7 @@ from tui_agent.protocol.events.session import (
     WorkspaceMoved,
 )
 from tui_agent.protocol.settings import SessionSettings
+from tui_agent.protocol.stored_text import JsonMap
 from tui_agent.session.local_session import LocalSession
 from tui_agent.session.resume import (
     StartingFold,

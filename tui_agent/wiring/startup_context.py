@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.config.settings.api_keys import Keys
 from tui_agent.config.settings.layers import load_config, merge_environment
 from tui_agent.config.settings.settings import Config
@@ -19,7 +19,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.places.path_places import may_hold_secrets
 from tui_agent.ports.clock import Clock, Ids
 from tui_agent.ports.redaction import RedactionOptions
-from tui_agent.protocol.base import is_session_id
+from tui_agent.protocol.ids import is_session_id
 from tui_agent.protocol.unicode_text import list_first
 from tui_agent.session.clock import RandomIds, SystemClock
 from tui_agent.session.fault_redaction import redaction_options

@@ -13,7 +13,7 @@ from textual.worker import Worker
 from tests.stubs.branched import AFTER, BEFORE, FORK, SESSION, Branched
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import NOWHERE, PATIENCE, Driven, open_app
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.tui.widgets.sheet import Sheet
 
 

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from tests.stubs.fake_session import FakeSession
 from tests.stubs.quick_pilot import QuickPilot, piloted
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.protocol.envelope import Record
 from tui_agent.store.log_line import decode_line
 from tui_agent.tui.app import AgentApp

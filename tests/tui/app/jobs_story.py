@@ -4,9 +4,9 @@ from functools import partial
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import golden
-from tui_agent.protocol.base import CallId, JobId
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.job import JobFinished, JobProgress, JobStarted
+from tui_agent.protocol.ids import CallId, JobId
 
 CALL = CallId("call_1")
 SERVER = "npm run dev -- --port 5173"

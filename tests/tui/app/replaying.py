@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 
 from tests.stubs.quick_pilot import QuickPilot, piloted
 from tests.tui.app.driving import ENVIRON, NOWHERE, PATIENCE
-from tui_agent.config.options import SessionOptions
-from tui_agent.protocol.base import LongText, text_preview
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.stored_text import LongText, text_preview
 from tui_agent.tui.screens.replay.app import ReplayApp
 
 

@@ -10,7 +10,7 @@ from tests.tui.app.test_approvals import ask, request
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.commands import DecidePermission
-from tui_agent.protocol.display import DiffBlock, TextBlock
+from tui_agent.protocol.display_blocks import DiffBlock, TextBlock
 from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequested
 

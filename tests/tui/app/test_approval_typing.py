@@ -7,10 +7,10 @@ from textual import events
 
 from tests.tui.app.driving import Driven, end_grace_period, golden, open_app
 from tests.tui.app.test_approvals import CHOICES, ask, request
-from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import DecidePermission, Interrupt, Queue, Steer
 from tui_agent.protocol.events.policy import PermissionChoice
 from tui_agent.protocol.events.turn import TurnStarted, UserQueued, UserUnqueued
+from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.confirm import QuitQuestion
 from tui_agent.tui.modals.policy import PolicySheet

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from tests.tui.app.driving import Driven, end_grace_period, golden, open_app
-from tui_agent.protocol.base import CallId, RequestId
 from tui_agent.protocol.commands import DecidePermission
-from tui_agent.protocol.display import DiffBlock, TextBlock
+from tui_agent.protocol.display_blocks import DiffBlock, TextBlock
 from tui_agent.protocol.effects import Effect, NetworkEffect, RunEffect, WriteEffect
 from tui_agent.protocol.events.policy import (
     CommandEffect,
@@ -18,6 +17,7 @@ from tui_agent.protocol.events.policy import (
     Reach,
 )
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
+from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.tui.modals.approval import Approval
 
 CHOICES = (

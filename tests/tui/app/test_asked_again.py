@@ -9,12 +9,12 @@ import pytest
 from tests.stubs.fake_session import FakeSession
 from tests.stubs.killed import asked
 from tests.tui.app.driving import NOWHERE, Driven, open_app
-from tui_agent.config.options import SessionOptions
-from tui_agent.protocol.base import RequestId
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.protocol.commands import Command, ContinueTurn, DecidePermission
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import TurnStarted
+from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.modals.approval import Approval
 
 

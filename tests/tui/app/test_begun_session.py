@@ -12,11 +12,11 @@ from tests.stubs.story import responded
 from tests.tui.app.driving import Driven, golden, open_app
 from tests.unit.folds.test_begun import kept_of
 from tui_agent.folds.session.snapshot import Snapshot
-from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.session import SessionStarted, SessionTitled
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.frozen_model import Payload
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.tui.controller.session_switcher import VERY_LONG_SESSION_EVENTS
 from tui_agent.tui.modals.picker import Picker

@@ -10,9 +10,9 @@ import pytest
 from tests.tui.app.driving import Driven, end_grace_period, golden, open_app
 from tests.tui.app.sessions_story import Programs, shown
 from tests.tui.app.test_approvals import ask, request
-from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserQueued, UserUnqueued
+from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.screens.jobs import JobsScreen

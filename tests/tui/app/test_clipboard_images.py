@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import TuiAgentError
-from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import Queue, SubmitPrompt
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived, UserQueued, UserSteered
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import ImageContent
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.tui.terminal import clipboard_image

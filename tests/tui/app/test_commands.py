@@ -8,7 +8,6 @@ from tests.tui.app.driving import golden, open_app
 from tests.tui.app.sessions_story import Programs, told
 from tests.tui.app.test_start import empty_session
 from tui_agent.errors import PluginError, SessionLocked, StoreError
-from tui_agent.protocol.base import BlobText, RequestId
 from tui_agent.protocol.commands import (
     CommandBase,
     Delegate,
@@ -24,12 +23,14 @@ from tui_agent.protocol.commands import (
     SubmitPrompt,
     Unqueue,
 )
-from tui_agent.protocol.display import TerminalBlock
+from tui_agent.protocol.display_blocks import TerminalBlock
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.plugin import PluginLoaded
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserQueued
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import AgentState, Budgets
+from tui_agent.protocol.stored_text import BlobText
 from tui_agent.tui.modals.diff import DiffSheet
 from tui_agent.tui.modals.picker import Picker
 

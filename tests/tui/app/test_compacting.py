@@ -9,7 +9,6 @@ from textual.strip import Strip
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.folds.session.state_view import COMPACTING_REASON
-from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import Compact, PinContext, RestoreContext
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.agent import AgentStateChanged
@@ -17,6 +16,7 @@ from tui_agent.protocol.events.context import ContextCompacted, ContextPinned, C
 from tui_agent.protocol.events.model import ModelRequested, ModelResponded
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived, UserQueued
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.settings import AgentState, ModelInfo
 from tui_agent.tui.commands.compaction import READING

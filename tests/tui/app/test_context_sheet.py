@@ -9,12 +9,12 @@ from textual.strip import Strip
 from tests.stubs.fake_session import FakeSession
 from tests.stubs.story import delta, requested, responded
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import Compact
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.context import ContextPacked, Section
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserShellFinished
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.tui.commands.context import ContextSheet

@@ -5,10 +5,10 @@ import pytest
 from tests.stubs.story import requested
 from tests.tui.app.driving import open_app
 from tests.tui.app.turns_story import begun, turn
-from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.session import SessionHeadMoved, SettingsChanged
 from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, TurnStarted
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.settings import Budgets, BudgetUse
 

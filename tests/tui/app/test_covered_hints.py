@@ -4,7 +4,6 @@ import pytest
 
 from tests.tui.app.driving import Driven, golden, open_app
 from tests.tui.app.test_approvals import ask, request
-from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.events.turn import (
     QuestionAnswered,
     QuestionAsked,
@@ -12,6 +11,7 @@ from tui_agent.protocol.events.turn import (
     UserMessageReceived,
     UserQueued,
 )
+from tui_agent.protocol.ids import RequestId
 
 SIZES = [(120, 40), (80, 24)]
 KEYS = "Enter sends it now   Up edits or removes"

@@ -4,14 +4,14 @@ import pytest
 
 from tests.stubs.story import MODEL, called, finished, requested, responded, started, tool_call
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.commands import Delegate, Interrupt
-from tui_agent.protocol.display import MarkdownBlock
+from tui_agent.protocol.display_blocks import MarkdownBlock
 from tui_agent.protocol.effects import WriteEffect
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import IterationStarted, TurnStarted
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.settings import AgentState
 
 CHILD = AgentId("subtask-1")

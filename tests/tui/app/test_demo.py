@@ -7,12 +7,12 @@ import pytest
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import NOWHERE, Driven, golden, open_app
-from tui_agent.config.options import SessionOptions
-from tui_agent.protocol.base import RequestId
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.protocol.commands import Interrupt, Steer
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelDelta, ModelRequested
 from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.controller import demo_guide
 from tui_agent.tui.screens.replay.screen import ReplayScreen
 

@@ -10,7 +10,6 @@ from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, end_grace_period, golden, open_app
 from tui_agent.folds.session.changed_files import ChangedFile
 from tui_agent.folds.text.line_diff import LineDiff
-from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import Command, RevertHunk
 from tui_agent.protocol.events.files import (
     Author,
@@ -25,6 +24,7 @@ from tui_agent.protocol.events.session import (
     SessionHeadMoved,
 )
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.frozen_model import Payload
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.diff import FILES_AT_ONCE, DiffSheet
 from tui_agent.tui.transcript.transcript_messages import EntryAction

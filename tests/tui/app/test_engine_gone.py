@@ -6,7 +6,6 @@ import pytest
 
 from tests.stubs.fake_session import FakeSession, FakeTrouble
 from tests.tui.app.driving import golden, open_app
-from tui_agent.protocol.base import CallId, RequestId
 from tui_agent.protocol.commands import SendQueued, SubmitPrompt
 from tui_agent.protocol.events.plugin import PluginLoaded
 from tui_agent.protocol.events.tool import ToolCalled, ToolStarted
@@ -17,6 +16,7 @@ from tui_agent.protocol.events.turn import (
     UserShellProgress,
     UserShellStarted,
 )
+from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.tui import main_screen
 from tui_agent.tui.modals.question import Question
 

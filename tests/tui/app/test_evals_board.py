@@ -7,8 +7,8 @@ import pytest
 from tests.stubs.cells import result, stored_run
 from tests.stubs.golden import golden_session
 from tests.tui.app.driving import Driven, open_app
-from tui_agent.config.options import SessionOptions
-from tui_agent.evals.runs.board import Board
+from tui_agent.config.session_options import SessionOptions
+from tui_agent.evals.runs.progress_board import Board
 from tui_agent.evals.runs.run_folder import LOCK_FILE, RESULT_FILE, RunFolder
 from tui_agent.store.writer_lock import WriterLock
 from tui_agent.tui.screens.eval_board import NO_RUNS, BoardScreen

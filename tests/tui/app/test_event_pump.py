@@ -7,14 +7,14 @@ import pytest
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import golden, open_app
-from tui_agent.folds.base import fold
+from tui_agent.folds.projection import fold
 from tui_agent.folds.screen_folds import ViewName, Views
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.trace.fold import Trace
-from tui_agent.protocol.base import AgentId, RequestId
 from tui_agent.protocol.envelope import Record, UnknownEvent
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.protocol.ids import AgentId, RequestId
 from tui_agent.tui.controller.event_pump import Pump
 
 

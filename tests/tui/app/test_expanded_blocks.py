@@ -3,8 +3,7 @@
 from tests.stubs.story import called, finished, started
 from tests.tui.app.driving import Driven, golden, open_app
 from tests.tui.app.test_keys_by_focus import LINES, footer, kinds
-from tui_agent.protocol.base import CallId, RequestId
-from tui_agent.protocol.display import TerminalBlock
+from tui_agent.protocol.display_blocks import TerminalBlock
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.tool import ToolProgress
@@ -12,6 +11,7 @@ from tui_agent.protocol.events.turn import (
     TurnStarted,
     UserMessageReceived,
 )
+from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.tui.controller.chat import ChatWidget
 
 

@@ -10,7 +10,7 @@ from tests.tui.app.driving import Driven, golden, open_app
 from tests.tui.app.replaying import FakeCommandLine, FakeRecording, open_replay
 from tui_agent.export.formats import FORMATS as ALL
 from tui_agent.tui import main_screen
-from tui_agent.tui.commands.reports import FORMATS
+from tui_agent.tui.commands.doctor_export_bug import FORMATS
 from tui_agent.tui.modals.export_form import ExportForm, export_to_chosen_place
 
 WORKSPACE = "/home/ada/timesheet"

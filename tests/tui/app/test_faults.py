@@ -7,8 +7,8 @@ import pytest
 
 from tests.tui.app.driving import NOWHERE, Driven, golden, open_app
 from tests.tui.app.replaying import open_replay
-from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import screen_error_log
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.folds.screen_folds import Views
 from tui_agent.folds.session.todo_list import Todo
 from tui_agent.protocol.envelope import Envelope

@@ -8,10 +8,10 @@ from rich.style import Style
 from tests.tui.app.driving import Driven, end_grace_period, golden, open_app
 from tests.tui.app.test_approvals import ask, request
 from tests.tui.app.test_question_sheet import ask_question
-from tui_agent.protocol.base import RequestId
-from tui_agent.protocol.display import DiffBlock
+from tui_agent.protocol.display_blocks import DiffBlock
 from tui_agent.protocol.events.policy import PermissionChoice
 from tui_agent.protocol.events.turn import QuestionAsked
+from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.keys_and_commands import ACTIONS, BY_NAME, KeyHint
 from tui_agent.tui.modals.confirm import open_link
 from tui_agent.tui.widgets.footer import Footer

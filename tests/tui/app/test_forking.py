@@ -13,9 +13,9 @@ from tests.stubs.fake_session import FakeSession
 from tests.tui.app.branching import Walked, walk
 from tests.tui.app.driving import golden, open_app
 from tests.tui.app.replaying import FakeCommandLine, open_replay
-from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.commands import ContinueTurn, Rename, SubmitPrompt
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.stored_text import BlobText
 from tui_agent.tui.controller.drafts import DraftFile
 from tui_agent.tui.modals.fork_form import ForkDraft, ForkForm
 from tui_agent.tui.modals.fork_request import (

@@ -9,7 +9,7 @@ from tests.stubs.fake_session import FakeSession
 from tests.stubs.rows import rows
 from tests.tui.app.branching import walk
 from tests.tui.app.driving import NOWHERE, golden, open_app
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionStarted

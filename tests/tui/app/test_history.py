@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.stubs.quick_pilot import piloted
 from tests.tui.app.driving import ENVIRON, NOWHERE
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.protocol.events.simulation import SimulationMessage
 from tui_agent.tui.screens.simulation_history import HistoryApp
 

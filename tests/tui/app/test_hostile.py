@@ -6,8 +6,7 @@ from rich.segment import Segment
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.errors import StoreError
-from tui_agent.protocol.base import CallId, RequestId
-from tui_agent.protocol.display import TerminalBlock
+from tui_agent.protocol.display_blocks import TerminalBlock
 from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.events.context import ContextPacked, Section
 from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequested
@@ -15,6 +14,7 @@ from tui_agent.protocol.events.session import CommandRejected, ErrorRaised, Sess
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import QuestionAsked, TurnStarted, UserQueued
+from tui_agent.protocol.ids import CallId, RequestId
 
 HOSTILE = (
     "[bold]x[/bold][/a/b][@click=app.quit]go[/] \x1b[2J\x1b]0;pwned\x07\x1b[31mred \u202egnp.exe\u2066 "

@@ -6,10 +6,10 @@ from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, end_grace_period, open_app
 from tests.tui.app.jobs_story import CALL, SERVER, story
 from tests.tui.app.replaying import open_replay
-from tui_agent.protocol.base import JobId
 from tui_agent.protocol.commands import StopJob
 from tui_agent.protocol.events.job import JobFinished, JobProgress, JobStarted
 from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.ids import JobId
 from tui_agent.tui.modals.confirm import LeaveQuestion
 from tui_agent.tui.screens.jobs import JobsScreen
 from tui_agent.tui.terminal.terminal import farewell

@@ -6,7 +6,6 @@ from textual.events import Key
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import NOWHERE, Driven, end_grace_period, golden, open_app
-from tui_agent.protocol.base import CallId, JobId, Payload, RequestId
 from tui_agent.protocol.commands import Interrupt, Queue, Rename, SubmitPrompt, Unqueue
 from tui_agent.protocol.events.job import JobStarted
 from tui_agent.protocol.events.turn import (
@@ -15,6 +14,8 @@ from tui_agent.protocol.events.turn import (
     UserQueued,
     UserUnqueued,
 )
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import CallId, JobId, RequestId
 from tui_agent.tui.controller.chat import ChatWidget
 from tui_agent.tui.modals.confirm import QuitQuestion
 

@@ -9,9 +9,8 @@ from tests.stubs.killed import asked
 from tests.stubs.story import compacted, decision
 from tests.tui.app.driving import golden
 from tui_agent.errors import PluginError, SessionLocked
-from tui_agent.folds.base import fold
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.changed_files import FilesChanged
-from tui_agent.protocol.base import CallId, RequestId
 from tui_agent.protocol.commands import (
     AnswerQuestion,
     ContinueTurn,
@@ -22,7 +21,7 @@ from tui_agent.protocol.commands import (
     SubmitPrompt,
     Undo,
 )
-from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.display_blocks import TextBlock
 from tui_agent.protocol.effects import WriteEffect
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextStuck, RepomapBuilt, RepomapUsed
@@ -40,6 +39,7 @@ from tui_agent.protocol.events.turn import (
     UserMessageReceived,
     UserSteered,
 )
+from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextPart, Usage
 from tui_agent.tui.linear.app import LinePrinter, talk

@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 
 from tests.stubs.story import called, finished, started
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.protocol.base import RequestId
-from tui_agent.protocol.display import TerminalBlock
+from tui_agent.protocol.display_blocks import TerminalBlock
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import TextPart, Usage
 from tui_agent.tui.controller.chat import ChatWidget
 

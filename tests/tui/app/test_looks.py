@@ -8,7 +8,7 @@ import pytest
 from rich.color import ColorSystem, ColorType
 
 from tests.tui.app.driving import ENVIRON, NOWHERE, golden, open_app
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.tui.controller.startup import watch_theme_files
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.terminal.keyboard import BackgroundReported

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.app.driving import golden, open_app
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.protocol.commands import Steer, SubmitPrompt
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.mentions import REFUSED_MENTIONS, Mention

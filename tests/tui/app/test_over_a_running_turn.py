@@ -7,11 +7,12 @@ from tests.tui.app.driving import Driven, golden, open_app
 from tests.tui.app.sessions_story import Programs, told
 from tests.tui.app.test_nothing_is_silent import ARGUMENTS, OF_THE_APP
 from tui_agent.folds.screen_folds import ALL_VIEWS
-from tui_agent.protocol.base import Payload, RequestId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.protocol.events.session import SessionEnded, SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.keys_and_commands import Action
 
 RUNNING = 40

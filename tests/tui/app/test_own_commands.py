@@ -1,11 +1,11 @@
 """Slash commands of plugins and Markdown files: in the menu, in /commands, and sent to the engine."""
 
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import RunCommand, Steer
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.slash_command import CommandsOffered, OfferedCommand
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import AgentState
 
 OFFERED = CommandsOffered(

@@ -11,7 +11,7 @@ from tests.tui.app.replaying import open_replay
 from tests.tui.app.test_start import empty_session
 from tui_agent.plugin_host.panes.pane_messages import PaneAnswer, PaneBlocks, PaneFault, PaneRequest
 from tui_agent.plugin_host.plugin_folders import PanePlace
-from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.display_blocks import TextBlock
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.plugin import PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived

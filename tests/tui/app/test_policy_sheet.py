@@ -8,12 +8,12 @@ import pytest
 from tests.tui.app.driving import Driven, end_grace_period, golden, open_app
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.base import AgentId, CallId
 from tui_agent.protocol.commands import RevokeRule, SetPolicy
 from tui_agent.protocol.effects import Effect, NetworkEffect, ReadEffect, RunEffect, WriteEffect
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRevoked
+from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.settings import POLICIES
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.policy import PolicySheet

@@ -10,8 +10,7 @@ from textual import events
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.config.options import SessionOptions
-from tui_agent.protocol.base import BlobText, RequestId
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.protocol.commands import (
     Interrupt,
     Queue,
@@ -32,6 +31,8 @@ from tui_agent.protocol.events.turn import (
     UserShellStarted,
     UserSteered,
 )
+from tui_agent.protocol.ids import RequestId
+from tui_agent.protocol.stored_text import BlobText
 from tui_agent.tui.controller.drafts import DraftFile
 from tui_agent.tui.terminal.keyboard import Keyboard
 

@@ -9,7 +9,7 @@ import pytest
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
 from tests.tui.app.test_start import empty_session
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.commands import SetModel, SubmitPrompt
 from tui_agent.tui.modals.model_setup import OWN_SERVER, Provider, ProviderForm

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.tui.app.driving import Driven, end_grace_period, golden, open_app
-from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import AnswerQuestion, Steer
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnStarted
+from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.question import Question
 from tui_agent.tui.widgets.sheet import NO_ROW

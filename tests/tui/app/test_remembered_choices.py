@@ -9,14 +9,14 @@ import pytest
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, end_grace_period, golden, open_app
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.config.settings.setting_list import list_settings
 from tui_agent.config.user_choices import FILE_NAME, UserChoices
 from tui_agent.engine.questions import PLAN_OPTIONS
-from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import AnswerQuestion, CommandBase, SetModel, SetPolicy, SubmitPrompt
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnFinished, TurnStarted
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.tui.modals.question import Question
 

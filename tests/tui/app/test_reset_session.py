@@ -7,11 +7,11 @@ import pytest
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import SessionNotFound
-from tui_agent.protocol.base import SessionId
 from tui_agent.protocol.commands import SetPolicy
 from tui_agent.protocol.events.session import SessionContextLoaded, SettingsChanged
+from tui_agent.protocol.ids import SessionId
 
 OLD = "ses_0000000000000001"
 SUMMARY = "This session continues an earlier one.\n\n## Turn 1\n- Asked: the weekly report\n"

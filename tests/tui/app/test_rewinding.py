@@ -8,7 +8,6 @@ from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import open_app
 from tests.tui.app.turns_story import begun, turn
 from tui_agent.folds.session.branches import MoveReason
-from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
 from tui_agent.protocol.events.files import (
     CheckpointPlanned,
@@ -18,6 +17,7 @@ from tui_agent.protocol.events.files import (
 )
 from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived, UserQueued
+from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.transcript.transcript_messages import EntryAction
 
 

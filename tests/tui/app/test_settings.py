@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.config.settings.layers import load_config
 from tui_agent.config.settings.setting_list import list_settings
 from tui_agent.protocol.events.plugin import PluginLoaded, SettingInfo

@@ -4,8 +4,8 @@ import pytest
 
 from tests.stubs.story import decision, requested, started
 from tests.tui.app.driving import golden, open_app
-from tui_agent.protocol.base import Payload
 from tui_agent.protocol.events.turn import IterationFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.frozen_model import Payload
 from tui_agent.tui.screen_layout import shape
 
 SIZES = [(160, 45), (120, 40), (80, 24), (60, 20), (40, 8), (20, 5)]

@@ -7,7 +7,7 @@ import pytest
 
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.config.extensions.note_files import notes_folder
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.config.settings.layers import load_config
 from tui_agent.folds.screen_folds import ALL_VIEWS
 from tui_agent.protocol.commands import SubmitPrompt, WriteGuide

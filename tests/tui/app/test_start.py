@@ -11,7 +11,7 @@ from textual import events
 from tests.stubs.fake_session import FakeSession
 from tests.stubs.quick_pilot import piloted
 from tests.tui.app.driving import ENVIRON, NOWHERE, Driven, golden, open_app
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.config.settings.layers import load_config
 from tui_agent.errors import ConfigError, SessionVersionError
 from tui_agent.protocol.commands import SetModel, SetPolicy

@@ -8,7 +8,7 @@ import pytest
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import GOLDEN, NOWHERE, Driven, golden, open_app
 from tests.tui.app.sessions_story import Programs, told
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import SessionLocked
 from tui_agent.protocol.commands import Command, Rename, SetPolicy, SubmitPrompt
 from tui_agent.tui.screens.sessions.screen import SessionsScreen

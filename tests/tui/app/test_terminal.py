@@ -24,9 +24,9 @@ from textual.message import Message
 
 from tests.stubs.rows import rows
 from tests.tui.app.driving import golden, open_app
-from tui_agent.config.options import SessionOptions
-from tui_agent.protocol.base import RequestId
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.protocol.events.turn import QuestionAsked, TurnStarted
+from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.app import session_to_resume
 from tui_agent.tui.terminal.keyboard import KeyboardDriver, TypingBurst
 from tui_agent.tui.terminal.terminal import Terminal, farewell
@@ -409,7 +409,7 @@ import sys
 from pathlib import Path
 from tui_agent.cli.console import exit_codes
 from tui_agent.cli.main import report
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.tui.app import AgentApp, draw
 
 class Broken(AgentApp):

@@ -10,11 +10,11 @@ from textual.strip import Strip
 
 from tests.tui.app.driving import golden, open_app
 from tui_agent.folds.trace.spans import Span, TraceView
-from tui_agent.protocol.base import MAIN_AGENT, CallId
 from tui_agent.protocol.commands import SetPolicy
 from tui_agent.protocol.events.context import ContextCompacted
 from tui_agent.protocol.events.tool import ToolCalled, ToolStarted
 from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, TurnStarted
+from tui_agent.protocol.ids import MAIN_AGENT, CallId
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.trace import trace_rows
 from tui_agent.tui.screens.trace.screen import TraceScreen

@@ -7,11 +7,11 @@ from textual.events import Key
 
 from tests.stubs.branched import FORK, SECOND_MESSAGE, SESSION
 from tests.tui.app.branching import Walked, walk
-from tui_agent.protocol.base import CallId
 from tui_agent.protocol.commands import ContinueTurn, PlanRevert, Revert
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.tool import ToolStarted
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
+from tui_agent.protocol.ids import CallId
 from tui_agent.tui.modals.fork_form import ForkForm
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.screens.replay.screen import ReplayScreen

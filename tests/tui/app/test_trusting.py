@@ -10,10 +10,10 @@ from tests.stubs.fake_session import FakeSession
 from tests.stubs.quick_pilot import piloted
 from tests.tui.app.driving import ENVIRON, Driven, end_grace_period
 from tests.tui.app.test_start import empty_session
-from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import Paths, find_paths
 from tui_agent.config.project import trust
 from tui_agent.config.project.project_files import read_project_files
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.tui.app import AgentApp
 from tui_agent.tui.linear.app import ask_about_files
 from tui_agent.tui.modals.trust import TrustSheet

@@ -6,12 +6,12 @@ from tests.tui.app.driving import golden, open_app
 from tests.tui.app.test_approval_sight import command
 from tests.tui.app.test_approvals import ask, request
 from tests.tui.app.test_linear import told
-from tui_agent.protocol.base import CallId
 from tui_agent.protocol.effects import NetworkEffect, WriteEffect
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionChoice
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserShellStarted
+from tui_agent.protocol.ids import CallId
 
 UNSEEN = {
     "direction": ("rm -rf b\u202euild", "b<U+202E>uild"),

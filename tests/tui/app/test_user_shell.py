@@ -1,9 +1,9 @@
 """The user's own command (`!`) while it runs: seen, counted, stopped by Esc, with messages that wait for its end."""
 
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import Interrupt, RunUserShell, Steer
 from tui_agent.protocol.events.turn import UserShellFinished, UserShellProgress, UserShellStarted
+from tui_agent.protocol.frozen_model import Payload
 
 
 async def _feed(driven: Driven, *payloads: Payload) -> None:

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from tests.tui.app.driving import NOWHERE, golden, open_app
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.protocol.commands import Pause, Resume
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.plugin import PluginLoaded

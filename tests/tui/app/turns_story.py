@@ -2,11 +2,11 @@
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden
-from tui_agent.protocol.base import CallId, JobId, RequestId
 from tui_agent.protocol.events.job import JobStarted
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.ids import CallId, JobId, RequestId
 from tui_agent.protocol.parts import TextPart, Usage
 
 

@@ -16,8 +16,8 @@ from tui_agent.folds.transcript.entries import (
     TurnEntry,
     UserEntry,
 )
-from tui_agent.protocol.base import AgentId, CallId, RequestId
-from tui_agent.protocol.display import DiffBlock, TerminalBlock
+from tui_agent.protocol.display_blocks import DiffBlock, TerminalBlock
+from tui_agent.protocol.ids import AgentId, CallId, RequestId
 from tui_agent.tui.theme.glyphs import UNICODE, Symbols
 from tui_agent.tui.theme.theme import ColourMode, Palette, bundled_folder, load_theme, textual_theme
 from tui_agent.tui.transcript.transcript_messages import BlobWanted, EntryAction, LinkClicked, TextSelected

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.tui.transcript.samples import Samples, diff_block, night_shift
 from tui_agent.folds.transcript.entries import AnswerEntry, UserEntry
-from tui_agent.protocol.base import LongText
-from tui_agent.protocol.display import TerminalBlock
+from tui_agent.protocol.display_blocks import TerminalBlock
+from tui_agent.protocol.stored_text import LongText
 from tui_agent.tui.theme.glyphs import UNICODE
 from tui_agent.tui.theme.theme import Palette, bundled_folder, load_theme
 from tui_agent.tui.transcript.layout import Heights, Layout

@@ -9,8 +9,7 @@ import pytest
 
 from tests.tui.transcript.samples import DIFF, EVERY_ACTION, Samples, diff_block
 from tui_agent.folds.transcript.entries import Entry
-from tui_agent.protocol.base import BlobText, LongText
-from tui_agent.protocol.display import (
+from tui_agent.protocol.display_blocks import (
     CustomBlock,
     ImageBlock,
     JsonBlock,
@@ -21,6 +20,7 @@ from tui_agent.protocol.display import (
     TreeBlock,
     TreeNode,
 )
+from tui_agent.protocol.stored_text import BlobText, LongText
 from tui_agent.tui.theme.glyphs import ASCII, UNICODE, Symbols
 from tui_agent.tui.theme.theme import Palette, bundled_folder, load_theme
 from tui_agent.tui.transcript.entry_drawing import DisplayState, draw, is_open, search_text

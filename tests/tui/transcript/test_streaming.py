@@ -5,13 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.stubs.examples import example_count
-from tui_agent.tui.text import clean
 from tui_agent.tui.theme.glyphs import UNICODE
 from tui_agent.tui.theme.theme import Looks, Palette, bundled_folder, load_theme
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream, markdown_text
 from tui_agent.tui.transcript.style import Look
 from tui_agent.tui.transcript.styled_rows import Row, width_of
+from tui_agent.tui.untrusted_text import clean
 
 PALETTE = Palette(load_theme(bundled_folder() / "night.toml"))
 LINES = [

@@ -12,8 +12,8 @@ from textual.pilot import Pilot
 from tests.stubs.quick_pilot import piloted
 from tests.tui.transcript.samples import AT, Samples, TranscriptApp, every_state, night_shift
 from tui_agent.folds.transcript.entries import TranscriptView
-from tui_agent.protocol.base import BlobText
-from tui_agent.protocol.display import TerminalBlock, TextBlock
+from tui_agent.protocol.display_blocks import TerminalBlock, TextBlock
+from tui_agent.protocol.stored_text import BlobText
 from tui_agent.tui.theme.glyphs import UNICODE
 from tui_agent.tui.theme.theme import Palette, bundled_folder, load_theme
 from tui_agent.tui.transcript.canvas import Pace

@@ -10,7 +10,7 @@ from acp.schema import EnvVariable, HttpHeader, HttpMcpServer, McpServerStdio, S
 
 from tui_agent.acp.editor_input import PromptBlock, build_prompt, server_entries
 from tui_agent.config.extensions.mcp_servers import load_mcp_servers
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.config.settings.layers import load_config
 from tui_agent.errors import UsageError
 

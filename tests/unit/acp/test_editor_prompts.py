@@ -9,8 +9,7 @@ from acp.schema import PromptResponse
 from tests.unit.acp.test_editor_session import Editor, opened, run_prompt, said, settle
 from tui_agent.acp.editor_session import SESSION_ENDED
 from tui_agent.errors import PluginError, UsageError
-from tui_agent.protocol.base import CommandId, Payload, RequestId
-from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.display_blocks import TextBlock
 from tui_agent.protocol.events.session import (
     CommandRejected,
 )
@@ -21,6 +20,8 @@ from tui_agent.protocol.events.turn import (
     UserMessageReceived,
     UserQueued,
 )
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import CommandId, RequestId
 
 ENDS = {
     "finished": "end_turn",

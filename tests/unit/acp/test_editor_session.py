@@ -14,7 +14,6 @@ from tests.stubs.fake_session import FakeSession
 from tests.stubs.story import requested, responded
 from tui_agent.acp.editor_session import EditorSession
 from tui_agent.errors import TuiAgentError
-from tui_agent.protocol.base import AgentId, CallId, CommandId, Payload, RequestId
 from tui_agent.protocol.commands import (
     AnswerQuestion,
     Command,
@@ -23,7 +22,7 @@ from tui_agent.protocol.commands import (
     SetPolicy,
     SubmitPrompt,
 )
-from tui_agent.protocol.display import DiffBlock, TextBlock
+from tui_agent.protocol.display_blocks import DiffBlock, TextBlock
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
@@ -43,6 +42,8 @@ from tui_agent.protocol.events.turn import (
     TurnStarted,
     UserMessageReceived,
 )
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import AgentId, CallId, CommandId, RequestId
 from tui_agent.protocol.parts import ReasoningPart, TextContent, TextPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 

@@ -24,7 +24,7 @@ from tui_agent.cli.main import (
     position_of_command,
     top_parser,
 )
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import ConfigError, ModelError, SessionNotFound, StoreFull, TuiAgentError, UsageError
 from tui_agent.protocol.events.turn import TurnEnd
 from tui_agent.protocol.settings import CONTEXT_MODES, EFFORTS, POLICIES

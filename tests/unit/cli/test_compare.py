@@ -10,7 +10,7 @@ from tests.stubs.store import said, store
 from tests.stubs.two_ways import FORK, MAIN, two_ways
 from tui_agent.cli.compare import compare_named, show, table
 from tui_agent.cli.main import main
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.wiring.startup_context import load_startup_context
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.stubs.checkpoints import git, write
 from tests.unit.cli.test_session_fork import Call, log
-from tui_agent.folds.base import fold
 from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.projection import fold
 from tui_agent.store.log_reader import read_records
 
 SCRIPT = """

@@ -9,7 +9,6 @@ from tui_agent.cli.console.exit_codes import turn_exit_status
 from tui_agent.cli.run.command import finish
 from tui_agent.cli.run.part_printer import result_lines
 from tui_agent.errors import TuiAgentError, UsageError
-from tui_agent.protocol.base import AgentId, BlobText, CallId, CommandId, Payload, RequestId, RunId
 from tui_agent.protocol.commands import Command, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.model import ModelResponded
@@ -17,8 +16,11 @@ from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import CommandRejected, RunFinished, RunStarted, SessionStarted
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import AgentId, CallId, CommandId, RequestId, RunId
 from tui_agent.protocol.parts import ReasoningPart, TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
+from tui_agent.protocol.stored_text import BlobText
 from tui_agent.session.headless_turn import Outcome, run_turn
 
 MODEL = ModelInfo(profile="demo", provider="scripted", model="demo")

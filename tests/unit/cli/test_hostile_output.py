@@ -12,9 +12,9 @@ from tests.stubs.golden import golden
 from tests.stubs.hostile import control_sequences, every_text, poisoned
 from tui_agent.cli.console.output import escape_control, plain_json, table
 from tui_agent.cli.main import main
-from tui_agent.protocol.base import SessionId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionStarted
+from tui_agent.protocol.ids import SessionId
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.session_store import SessionStore
 

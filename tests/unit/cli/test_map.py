@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.cli.console.exit_codes import Exit
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.config.settings.settings import Config
 from tui_agent.protocol.settings import RepoMapOptions
 from tui_agent.tui.screens.map.queries import map_arguments

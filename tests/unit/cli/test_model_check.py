@@ -8,7 +8,7 @@ import pytest
 
 from tui_agent.cli import models
 from tui_agent.cli.models import NoAnswer, ask
-from tui_agent.models.faults import from_status
+from tui_agent.models.provider_faults import from_status
 from tui_agent.ports.model import ModelChunk, ModelFault, ModelRequest
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.tui import cli_client

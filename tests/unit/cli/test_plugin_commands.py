@@ -13,7 +13,7 @@ import pytest
 from tests.unit.cli.conftest import Call, json_lines
 from tui_agent.cli.plugins import trial as plugin_trial
 from tui_agent.cli.plugins.trial import try_panes
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.plugin_host.load_records import ENDED_THE_PROGRAM
 from tui_agent.plugin_host.plugin_check import check_plugin
 from tui_agent.plugin_host.plugin_imports import files_state

@@ -9,7 +9,7 @@ import pytest
 
 from tui_agent.cli.main import main
 from tui_agent.cli.policy.command import PolicyBench
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import ConfigError, EnvironmentFault
 from tui_agent.plugin_host.registered_objects import OfferedPolicyTable
 from tui_agent.plugin_host.registration import OwnedApi

@@ -7,7 +7,7 @@ import pytest
 
 from tui_agent.cli.main import main
 from tui_agent.cli.redact import explained_lines, redacted_lines
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import ConfigError
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context

@@ -13,8 +13,8 @@ from tests.stubs.golden import GOLDEN, golden
 from tests.stubs.state_json import state_from_json
 from tui_agent.cli.main import main
 from tui_agent.cli.replay.command import views_to_json
-from tui_agent.folds.base import fold
 from tui_agent.folds.comparison.net_changes import LineCounter
+from tui_agent.folds.projection import fold
 from tui_agent.folds.replay_cursor import views_at
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.store.writer_lock import WriterLock

@@ -14,7 +14,7 @@ import pytest
 from tests.stubs.golden import golden
 from tests.stubs.kept_folder import KeptFolder
 from tui_agent.cli.main import main
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.folds.comparison.divergence import first_difference, split_turns
 from tui_agent.protocol.commands import DecidePermission, Interrupt, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope

@@ -7,7 +7,7 @@ import pytest
 from tests.stubs.sandboxed import require_sandbox
 from tui_agent.cli.doctor.command import sandbox, secrets
 from tui_agent.cli.run.command import warn_unconfined
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.ports.environment import Sandbox
 from tui_agent.protocol.settings import ModelInfo, PolicyName, SessionSettings
 from tui_agent.wiring.startup_context import load_startup_context

@@ -9,11 +9,11 @@ import pytest
 from tests.stubs.store import said, store
 from tests.stubs.story import file_changed
 from tui_agent.cli.main import main
-from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.session import ForkChange, SessionHeadMoved, SessionStarted
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued, UserSteered, UserUnqueued
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 
 SETTINGS = SessionSettings(model=ModelInfo(profile="demo", provider="scripted", model="demo"))

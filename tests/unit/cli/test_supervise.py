@@ -13,7 +13,7 @@ PROGRAM = """
 import os, subprocess, sys
 from pathlib import Path
 from tui_agent.cli.run.supervisor import run_with_restarts
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 
 here = Path(sys.argv[1])
 options = SessionOptions(cwd=here, client="headless", data_dir=here, session="ses_supervised")

@@ -5,7 +5,6 @@ import pytest
 from tests.stubs.story import Story
 from tui_agent.cli.run.command import WarningPrinter
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import BlobText, RequestId
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.context import (
     ContextCompacted,
@@ -19,7 +18,9 @@ from tui_agent.protocol.events.hook import HOOK_STOPPED, HookRan
 from tui_agent.protocol.events.model import ModelRetried
 from tui_agent.protocol.events.plugin import NOT_ANSWERED, RESTARTS, PluginFailed
 from tui_agent.protocol.events.session import LogRepaired, SessionStarted
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
+from tui_agent.protocol.stored_text import BlobText
 
 
 def cut(what: str, digest: str) -> Truncation:

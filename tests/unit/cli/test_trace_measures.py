@@ -1,7 +1,7 @@
 """What `tui-agent trace` and `/status` tell of the context, the map and the way to an edit, beside the counts."""
 
 from tests.tui.app.driving import golden
-from tui_agent.folds.base import fold
+from tui_agent.folds.projection import fold
 from tui_agent.folds.text.session_figures import describe_work, measure_rows
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.units import format_tokens

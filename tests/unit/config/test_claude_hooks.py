@@ -16,7 +16,7 @@ from tui_agent.config.paths import find_paths
 from tui_agent.config.project.project_files import read_project_files
 from tui_agent.config.project.trust_effects import describe_effect
 from tui_agent.ports.hook import Hook, HookAnswer, HookReply
-from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.stored_text import JsonMap
 
 FACTS: JsonMap = {
     "session_id": "s1",

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import find_paths
 from tui_agent.config.project import trust
 from tui_agent.config.project.project_files import read_project_files
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.config.settings.layers import load_config, merge_environment
 from tui_agent.config.settings.settings import Config
 from tui_agent.config.settings.validation_errors import MAX_ERRORS

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import Paths, find_paths
 from tui_agent.config.project import trust
 from tui_agent.config.project.project_files import MAX_BYTES, MAX_FILES, ProjectFiles, read_project_files
 from tui_agent.config.project.trust import load_projects
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.config.settings.layers import load_config
 from tui_agent.config.settings.settings import Config
 from tui_agent.errors import ConfigError

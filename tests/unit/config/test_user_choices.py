@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from tests.stubs.rows import rows
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.config.settings.layers import load_config
 from tui_agent.config.settings.settings import Config
 from tui_agent.config.user_choices import (

@@ -17,10 +17,11 @@ from tui_agent.folds.context.memory import (
     block_lines,
 )
 from tui_agent.ports.tool import ToolResult
-from tui_agent.protocol.base import CallId, JsonMap
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import Author, FileChanged, FileRead
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
+from tui_agent.protocol.stored_text import JsonMap
 
 
 def a_call(name: str, **arguments: str) -> ToolCallPart:

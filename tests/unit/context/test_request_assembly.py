@@ -11,8 +11,8 @@ from tests.stubs.legal_history import check_pairs
 from tui_agent.context.request_assembly import Assembly, PackedRequest, RequestInput
 from tui_agent.context.token_counter import Tokens
 from tui_agent.ports.middleware import Fragment
-from tui_agent.protocol.base import CallId, RequestId
 from tui_agent.protocol.events.context import Section, SectionName
+from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,

@@ -6,11 +6,12 @@ from tui_agent.context.request_assembly import Assembly, RequestInput
 from tui_agent.folds.text.labels import truncation_notice
 from tui_agent.ports.middleware import Fragment
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import BlobText, RequestId
 from tui_agent.protocol.events.context import ContextTruncated, Truncation
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import ModelInfo
+from tui_agent.protocol.stored_text import BlobText
 
 OWN = "/home/me/.config/tui-agent/AGENTS.md"
 IDS = ("skills", "instructions", OWN, "../../AGENTS.md", "../AGENTS.md", "AGENTS.md")

@@ -13,10 +13,11 @@ from tui_agent.context.compaction.summary_text import (
     transcript,
 )
 from tui_agent.context.truncation import artifact_id
-from tui_agent.protocol.base import CallId, text_preview
 from tui_agent.protocol.events.todo import TodoItem
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
+from tui_agent.protocol.stored_text import text_preview
 
 ROOM = 8_000
 

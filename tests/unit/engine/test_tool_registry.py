@@ -12,8 +12,8 @@ from tui_agent.errors import PluginError
 from tui_agent.models.tool_call_repair import canonical_name, tool_name
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolSpec
-from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.effects import Effect, ReadEffect
+from tui_agent.protocol.stored_text import JsonMap
 
 
 class Item(BaseModel):

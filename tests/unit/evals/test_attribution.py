@@ -5,10 +5,11 @@ import pytest
 from tests.stubs.story import Story, finished, requested, responded, tool_call
 from tui_agent.evals.checks.check_results import EXPECTED, CheckResults
 from tui_agent.evals.runs.failure_attribution import Conduct, Verdict, judge
-from tui_agent.protocol.base import Payload, RequestId
 from tui_agent.protocol.events.eval import VerifierFinished
 from tui_agent.protocol.events.model import FaultKind, ModelFailed
 from tui_agent.protocol.events.tool import ToolStatus
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import RequestId
 from tui_agent.session.headless_turn import Outcome
 
 

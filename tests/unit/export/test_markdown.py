@@ -15,9 +15,8 @@ from tui_agent.export.export_labels import header_rows
 from tui_agent.export.html.page import to_html
 from tui_agent.export.markdown import clip_lines, quote, to_markdown
 from tui_agent.export.redacted_log import to_jsonl
-from tui_agent.folds.base import current_branch
-from tui_agent.protocol.base import CallId, RequestId
-from tui_agent.protocol.display import TerminalBlock
+from tui_agent.folds.projection import current_branch
+from tui_agent.protocol.display_blocks import TerminalBlock
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.session import SessionHeadMoved, SessionStarted
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
@@ -30,6 +29,7 @@ from tui_agent.protocol.events.turn import (
     UserShellStarted,
     UserUnqueued,
 )
+from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import ImageContent
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.store.log_reader import read_records, read_stored_lines

@@ -15,7 +15,6 @@ from tui_agent.export.archive.session_archive import export_archive, import_arch
 from tui_agent.export.redacted_log import to_jsonl
 from tui_agent.folds.text.redaction_placeholders import SECRET_FILE_CONTENT
 from tui_agent.policy.places.path_places import may_hold_secrets
-from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import FileChanged, FileRead
 from tui_agent.protocol.events.instructions import InstructionFile, InstructionsLoaded
@@ -23,6 +22,7 @@ from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
+from tui_agent.protocol.stored_text import BlobText
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_line import seal_line
 from tui_agent.store.log_reader import read_records, read_stored_lines

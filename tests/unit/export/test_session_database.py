@@ -18,7 +18,7 @@ from tests.stubs.story import requested, responded
 from tui_agent.errors import StoreError, UsageError
 from tui_agent.export.tables.session_database import DATABASE, DatabaseBusy, SessionDatabase
 from tui_agent.export.tables.session_tables import TABLES
-from tui_agent.folds.base import fold
+from tui_agent.folds.projection import fold
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnStarted

@@ -4,10 +4,10 @@ import pytest
 
 from tests.golden.make import LOGS
 from tests.stubs.golden import golden
-from tui_agent.folds.base import current_branch
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.folds.context.token_calibration import Calibration
 from tui_agent.folds.context.window_limits import InferredWindows
+from tui_agent.folds.projection import current_branch
 from tui_agent.folds.screen_folds import Views
 from tui_agent.folds.session.checkpoints import Commits
 from tui_agent.folds.session.snapshot import Snapshot, dump_snapshot, load_snapshot, take_snapshot

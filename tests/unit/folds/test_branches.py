@@ -3,14 +3,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.folds.base import current_branch
+from tui_agent.folds.projection import current_branch
 from tui_agent.folds.session.branches import Branches, BranchesView, is_on_branch, stretches
 from tui_agent.folds.session.checkpoints import Commits
-from tui_agent.protocol.base import MAIN_AGENT, Payload, SessionId
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.session import SessionHeadMoved, SessionTitled
 from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import MAIN_AGENT, SessionId
 
 
 class Story:

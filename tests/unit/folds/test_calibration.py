@@ -2,8 +2,8 @@
 
 from tests.stubs.story import MODEL, Story, requested, responded
 from tui_agent.folds.context.token_calibration import Calibration
-from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.events.context import ContextPacked
+from tui_agent.protocol.ids import RequestId
 
 
 def counted(request: str, tokens: int, tokenizer: str = "words") -> ContextPacked:

@@ -6,10 +6,10 @@ from tests.stubs.story import Story, called, decision, finished, started
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.transcript.entries import ToolEntry
 from tui_agent.folds.transcript.fold import Transcript
-from tui_agent.protocol.base import CallId, RequestId
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import IterationFinished, IterationStarted, TurnStarted
+from tui_agent.protocol.ids import CallId, RequestId
 
 
 def asked(call: str) -> PermissionRequested:

@@ -2,7 +2,7 @@
 
 from tests.stubs.story import file_changed
 from tests.unit.folds.test_branches import Story
-from tui_agent.folds.base import fold
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.checkpoints import Checkpoints
 from tui_agent.protocol.events.files import Author, CheckpointRestored, CheckpointTaken
 from tui_agent.protocol.events.turn import TurnStarted

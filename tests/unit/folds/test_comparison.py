@@ -10,7 +10,6 @@ import pytest
 from tests.stubs.golden import golden
 from tests.stubs.story import decision, file_changed, ran_tests, requested
 from tests.stubs.two_ways import CAUSE, ENTRY, FORK, MAIN, TEST_ENTRY, TEST_REPORT, two_ways
-from tui_agent.folds.base import current_branch
 from tui_agent.folds.comparison.compared_branch import (
     MAX_BEATS,
     Branch,
@@ -20,8 +19,8 @@ from tui_agent.folds.comparison.compared_branch import (
     working_ms,
 )
 from tui_agent.folds.comparison.fold import Comparison, FileDifference, compare
+from tui_agent.folds.projection import current_branch
 from tui_agent.folds.session.branch_tree import name_branch
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, Payload, RequestId, SessionId
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import CheckpointTaken, FolderChange
 from tui_agent.protocol.events.model import ModelRequested, ModelResponded
@@ -35,6 +34,8 @@ from tui_agent.protocol.events.turn import (
     UserMessageReceived,
     UserSteered,
 )
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId, SessionId
 from tui_agent.protocol.parts import TextPart, Usage
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.store.lineage import open_blobs

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from tests.stubs.story import Story, finished, responded, tool_call
 from tui_agent.folds.context.context_breakdown import MAX_REQUESTS, Ledger, LedgerView
 from tui_agent.folds.context.meter import SECTION_LABELS, ContextMeterView, MeterSection
-from tui_agent.protocol.base import CallId, Payload, RequestId, SessionId
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextPacked,
@@ -21,6 +20,8 @@ from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelRe
 from tui_agent.protocol.events.session import SessionContextLoaded
 from tui_agent.protocol.events.tool import ToolCalled
 from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import CallId, RequestId, SessionId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.settings import ModelInfo

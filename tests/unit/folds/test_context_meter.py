@@ -5,7 +5,6 @@ import pytest
 from tests.stubs.story import MODEL, compacted, requested, responded
 from tests.unit.folds.test_small_folds import told
 from tui_agent.folds.context.meter import ContextMeter, next_level, scale_to_total
-from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.events.context import (
     ContextPacked,
     ContextReduced,
@@ -15,6 +14,7 @@ from tui_agent.protocol.events.context import (
 )
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.session import SettingsChanged
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import Usage
 
 

@@ -2,13 +2,12 @@
 
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.story import Story, called, compacted, finished, requested, responded, started, tool_call
-from tui_agent.folds.base import copy_state
 from tui_agent.folds.context.compacted_history import MAX_FULL_MESSAGES, RESTORED_PREFIX, calls_by_id
 from tui_agent.folds.context.compacted_rows import CountedTokens, TurnNumbers, compacted_view
 from tui_agent.folds.context.meter import ContextMeter
 from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.projection import copy_state
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import COMPACTION_AGENT, BlobText, CallId, Payload, RequestId
 from tui_agent.protocol.events.context import (
     ContextPacked,
     ContextPinned,
@@ -21,9 +20,12 @@ from tui_agent.protocol.events.context import (
 from tui_agent.protocol.events.hook import HookRan
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived, UserSteered
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import COMPACTION_AGENT, CallId, RequestId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart
+from tui_agent.protocol.stored_text import BlobText
 
 
 def artifact(call: str) -> Artifact:

@@ -5,7 +5,8 @@ import tracemalloc
 
 import pytest
 
-from tui_agent.protocol.base import CallId, FrozenModel, share_field_tables
+from tui_agent.protocol.frozen_model import FrozenModel, share_field_tables
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 

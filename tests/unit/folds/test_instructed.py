@@ -6,11 +6,11 @@ from tui_agent.folds.context.context_breakdown import Ledger
 from tui_agent.folds.context.instructions import AgentInstructions, joined_content
 from tui_agent.folds.transcript.entries import NoticeEntry
 from tui_agent.folds.transcript.fold import Transcript
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, RequestId, SessionId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextPacked, CountedMessage
 from tui_agent.protocol.events.instructions import InstructionFile, InstructionsLoaded
 from tui_agent.protocol.events.union import CorePayload
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, RequestId, SessionId
 from tui_agent.protocol.parts import TextContent
 
 

@@ -5,11 +5,12 @@ import pytest
 from tests.golden.scribe import SONNET
 from tests.unit.folds.test_branches import Story
 from tui_agent.folds.session.known_files import find_event_with_known_files
-from tui_agent.protocol.base import CallId, Payload, RunId
 from tui_agent.protocol.events.files import CheckpointTaken, FileChanged
 from tui_agent.protocol.events.session import RunStarted, SessionTitled
 from tui_agent.protocol.events.tool import ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import IterationFinished, TurnFinished
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import CallId, RunId
 
 CALL = CallId("call_1")
 

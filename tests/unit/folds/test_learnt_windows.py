@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 from tests.stubs.story import MODEL, Story, requested, responded
 from tui_agent.folds.context.window_limits import InferredWindow, InferredWindows
-from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.model import ModelFailed
+from tui_agent.protocol.ids import RequestId
 
 
 def asked(fold: InferredWindows, tokens: int, holds: int, told: int = 0, agent: str = "main") -> None:

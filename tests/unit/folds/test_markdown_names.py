@@ -3,7 +3,7 @@
 import pytest
 
 from tui_agent.export.html.blocks import markdown_html
-from tui_agent.tui.transcript.inline import parser
+from tui_agent.tui.transcript.inline_markdown import parser
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,8 @@ from tests.stubs.story import (
     started,
     tool_call,
 )
-from tui_agent.folds.base import copy_state
 from tui_agent.folds.context.model_messages import CONTINUED, INTERRUPTED, ModelMessages
-from tui_agent.protocol.base import AgentId, BlobText, Payload, RequestId, SessionId
+from tui_agent.folds.projection import copy_state
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.model import FaultKind, ModelFailed
 from tui_agent.protocol.events.session import ForkChange, SessionContextLoaded, SessionForked
@@ -30,6 +29,8 @@ from tui_agent.protocol.events.turn import (
     UserShellFinished,
     UserSteered,
 )
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import AgentId, RequestId, SessionId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.messages import (
     AssistantMessage,
@@ -39,6 +40,7 @@ from tui_agent.protocol.messages import (
     UserMessage,
 )
 from tui_agent.protocol.parts import ImageContent, TextContent, TextPart
+from tui_agent.protocol.stored_text import BlobText
 
 
 def said(text: str, source: str = "prompt") -> UserMessageReceived:

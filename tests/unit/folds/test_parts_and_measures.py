@@ -6,11 +6,10 @@ import pytest
 
 from tests.stubs.golden import GOLDEN, golden
 from tests.stubs.story import Story, called, compacted, file_changed, finished, responded, tool_call
-from tui_agent.folds.base import fold
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.branches import Reason
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.folds.trace.part_list import PartRow, Parts
-from tui_agent.protocol.base import AgentId, BlobText, CallId, Payload, RequestId
 from tui_agent.protocol.events.context import (
     ContextPacked,
     ContextReduced,
@@ -24,7 +23,10 @@ from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged, FileRead
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import AgentId, CallId, RequestId
 from tui_agent.protocol.parts import ReasoningPart, TextPart
+from tui_agent.protocol.stored_text import BlobText
 
 LOGS = sorted(path.stem for path in Path(GOLDEN).glob("*.jsonl"))
 

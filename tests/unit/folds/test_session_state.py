@@ -19,7 +19,6 @@ from tests.stubs.story import (
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.text.session_figures import describe_sandbox
-from tui_agent.protocol.base import AgentId, CallId, JsonMap, RequestId, RunId, SessionId
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
 from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.events.model import ModelFailed
@@ -49,7 +48,9 @@ from tui_agent.protocol.events.turn import (
     UserSteered,
     UserUnqueued,
 )
+from tui_agent.protocol.ids import AgentId, CallId, RequestId, RunId, SessionId
 from tui_agent.protocol.settings import AgentState, BudgetUse, SessionSettings
+from tui_agent.protocol.stored_text import JsonMap
 
 
 class Fold:

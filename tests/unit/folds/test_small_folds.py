@@ -17,7 +17,7 @@ from tests.stubs.story import (
     tool_call,
 )
 from tui_agent.cli.trace.span_lines import describe_tokens
-from tui_agent.folds.base import Projection, current_branch
+from tui_agent.folds.projection import Projection, current_branch
 from tui_agent.folds.session.agents import AgentsTree
 from tui_agent.folds.session.approvals import Approvals
 from tui_agent.folds.session.changed_files import FilesChanged
@@ -27,7 +27,6 @@ from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.folds.trace.spans import Span
 from tui_agent.folds.transcript.entries import ToolEntry
 from tui_agent.folds.transcript.fold import Transcript
-from tui_agent.protocol.base import AgentId, CallId, RequestId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import (
@@ -45,6 +44,7 @@ from tui_agent.protocol.events.session import RevertedHunk, SessionHeadMoved
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.tool import ToolStarted
 from tui_agent.protocol.events.turn import IterationFinished, IterationStarted, TurnFinished, TurnStarted
+from tui_agent.protocol.ids import AgentId, CallId, RequestId
 from tui_agent.protocol.parts import Usage
 
 

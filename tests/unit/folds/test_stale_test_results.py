@@ -7,7 +7,7 @@ import pytest
 from tests.stubs.story import Story, called, file_changed, finished, ran_tests, started
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.stale_test_results import LaterChanges
-from tui_agent.protocol.base import Payload
+from tui_agent.protocol.frozen_model import Payload
 
 RUN = [called("c1", "test", "npm test"), started("c1")]
 FAILED_RUN = [

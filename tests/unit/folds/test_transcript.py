@@ -28,8 +28,7 @@ from tui_agent.folds.transcript.entries import (
     UserEntry,
 )
 from tui_agent.folds.transcript.fold import Transcript
-from tui_agent.protocol.base import AgentId, BlobText, CallId, RequestId
-from tui_agent.protocol.display import DiffBlock, TerminalBlock
+from tui_agent.protocol.display_blocks import DiffBlock, TerminalBlock
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import ModelFailed, ModelRetried
@@ -46,7 +45,9 @@ from tui_agent.protocol.events.turn import (
     UserQueued,
     UserUnqueued,
 )
+from tui_agent.protocol.ids import AgentId, CallId, RequestId
 from tui_agent.protocol.parts import ReasoningPart, TextPart
+from tui_agent.protocol.stored_text import BlobText
 
 
 class Chat:

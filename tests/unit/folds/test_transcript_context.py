@@ -5,7 +5,6 @@ from tui_agent.folds.text.labels import MAP_COMES_LATER, MAP_SENT_LATER
 from tui_agent.folds.transcript.entries import NoticeEntry
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import BlobText, CallId, Payload, RequestId
 from tui_agent.protocol.events.context import (
     ContextReduced,
     ContextWindowInferred,
@@ -15,6 +14,9 @@ from tui_agent.protocol.events.context import (
 )
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import CallId, RequestId
+from tui_agent.protocol.stored_text import BlobText
 
 WHOLE = Artifact.from_blob(
     "task", BlobText(preview="", blob_sha256="a" * 64, size=9), lines=1, preview_size=1

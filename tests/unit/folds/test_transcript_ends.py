@@ -11,8 +11,7 @@ from tui_agent.folds.context.model_messages import CRASHED, ModelMessages
 from tui_agent.folds.session.branches import MoveReason
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.transcript.entries import AnswerEntry, NoticeEntry, ToolEntry, TurnEntry, UserEntry
-from tui_agent.protocol.base import CallId, JobId, RequestId, RunId, SessionId
-from tui_agent.protocol.display import DiffBlock, TerminalBlock, TextBlock
+from tui_agent.protocol.display_blocks import DiffBlock, TerminalBlock, TextBlock
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.job import JobFinished, JobStarted
@@ -35,6 +34,7 @@ from tui_agent.protocol.events.turn import (
     UserShellFinished,
     UserShellStarted,
 )
+from tui_agent.protocol.ids import CallId, JobId, RequestId, RunId, SessionId
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import AgentState
 

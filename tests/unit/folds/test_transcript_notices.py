@@ -8,13 +8,13 @@ from tests.unit.folds.test_transcript import Chat
 from tui_agent.folds.screen_folds import Views
 from tui_agent.folds.transcript.entries import NoticeEntry
 from tui_agent.folds.transcript.fold import Transcript
-from tui_agent.protocol.base import AgentId, RequestId
 from tui_agent.protocol.envelope import SCHEMA_VERSION, UnknownEvent
 from tui_agent.protocol.events.context import ContextWarned
 from tui_agent.protocol.events.hook import REFUSED_MESSAGE, HookRan
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.session import CommandRejected, LogRepaired, SessionStarted, SettingsChanged
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.ids import AgentId, RequestId
 from tui_agent.protocol.settings import Budgets, SessionSettings
 
 

@@ -5,10 +5,9 @@ from hypothesis import strategies as st
 
 from tests.stubs.story import called, file_changed, ran_tests
 from tests.unit.folds.test_branches import Story
-from tui_agent.folds.base import current_branch
+from tui_agent.folds.projection import current_branch
 from tui_agent.folds.session.branch_tree import TreeView, branch_tree, name_branch
 from tui_agent.folds.session.branches import is_on_branch, stretches
-from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import ModelResponded
@@ -20,6 +19,7 @@ from tui_agent.protocol.events.turn import (
     TurnStarted,
     UserMessageReceived,
 )
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import TextPart, Usage
 
 SCRIPTS = st.lists(st.integers(0, 10_000) | st.none(), max_size=60)

@@ -6,7 +6,6 @@ import pytest
 
 from tests.stubs.golden import golden
 from tests.stubs.story import Story, file_changed, ran_tests, requested, responded
-from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.context.turn_summaries import (
     MAX_BYTES,
     MAX_CHARS,
@@ -15,7 +14,7 @@ from tui_agent.folds.context.turn_summaries import (
     TurnSummary,
     summary_text,
 )
-from tui_agent.protocol.base import Payload, RequestId, SessionId
+from tui_agent.folds.projection import current_branch, fold
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.session import SessionContextLoaded
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
@@ -26,6 +25,8 @@ from tui_agent.protocol.events.turn import (
     TurnStarted,
     UserMessageReceived,
 )
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import RequestId, SessionId
 
 
 def told(*payloads: Payload) -> TurnSummariesView:

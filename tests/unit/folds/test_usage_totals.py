@@ -1,8 +1,8 @@
 """Totals of model calls: tokens, cost and precision."""
 
 from tui_agent.folds.usage_totals import NO_USAGE, UsageTotals
-from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.events.model import ModelFailed, ModelResponded
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.settings import BudgetUse
 

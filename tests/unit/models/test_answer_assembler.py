@@ -7,7 +7,7 @@ import pytest
 
 from tests.stubs.clock import SequentialIds
 from tui_agent.models.answer_assembler import Assembler
-from tui_agent.models.faults import fault
+from tui_agent.models.provider_faults import fault
 from tui_agent.ports.model import FinishChunk, ReasoningChunk, TextChunk, ToolCallChunk
 from tui_agent.protocol.parts import ReasoningPart, TextPart, ToolCallPart
 

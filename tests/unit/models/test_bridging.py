@@ -10,9 +10,10 @@ from tui_agent.models.chat_completions import build_body
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.factory import ModelFactory
 from tui_agent.ports.model import ModelRequest
-from tui_agent.protocol.base import CallId, JsonMap, RequestId
+from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextContent, ToolCallPart
+from tui_agent.protocol.stored_text import JsonMap
 
 CALL, SHORT = CallId("call_0123456789abcdef"), CallId("aB3dE6gH9")
 

@@ -9,9 +9,9 @@ from tui_agent.models.replay_model import RecordedAnswers, ReplayClient, recorde
 from tui_agent.models.script_format import parse_script
 from tui_agent.models.scripted import ScriptedClient
 from tui_agent.ports.model import ModelClient, ModelRequest
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, RequestId, SessionId
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId, SessionId
 from tui_agent.protocol.messages import AssistantMessage, Message, UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo

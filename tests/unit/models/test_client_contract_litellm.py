@@ -19,7 +19,7 @@ from tests.stubs.model_contract import (
     request,
 )
 from tests.stubs.sse_server import Reply
-from tui_agent.protocol.base import CallId
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import ReasoningPart, TextContent, TextPart
 from tui_agent.protocol.settings import ModelInfo

@@ -9,7 +9,7 @@ from tui_agent.models import chat_messages, responses
 from tui_agent.models.chat_completions import build_body
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.ports.model import ModelRequest
-from tui_agent.protocol.base import CallId
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import (
     Content,

@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 
 from tui_agent.models.http import CHUNK_BYTES, JSON_BATCH, encode_body
-from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.stored_text import JsonMap
 
 
 def history(count: int) -> list[JsonMap]:

@@ -11,7 +11,7 @@ from tui_agent.models.answer_assembler import Assembler
 from tui_agent.models.script_format import parse_script
 from tui_agent.models.scripted import ScriptedClient
 from tui_agent.ports.model import ModelFault, ModelRequest
-from tui_agent.protocol.base import CallId, RequestId
+from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,

@@ -22,7 +22,7 @@ from tui_agent.plugin_host.panes.pane_messages import (
     PaneUnchanged,
 )
 from tui_agent.plugin_host.panes.pane_server import Deadline
-from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.display_blocks import TextBlock
 
 PLUGIN = """
 import os, sys, time

@@ -8,7 +8,7 @@ import pytest
 
 from tests.tui.app.driving import GOLDEN, golden
 from tui_agent.errors import PluginError
-from tui_agent.folds.base import current_branch
+from tui_agent.folds.projection import current_branch
 from tui_agent.plugin_host.panes.pane_folds import FoldCursor, FoldWatch, draw_pane, load_panes
 from tui_agent.plugin_host.plugin_imports import unload_modules
 from tui_agent.protocol.envelope import Envelope

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import find_paths
 from tui_agent.config.project.project_files import read_project_files
 from tui_agent.config.project.trust import save_decision
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.plugin_host.plugin_folders import find_panes
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.plugin_host.test_plugin_loading import write
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.config.settings.layers import load_config
 from tui_agent.config.settings.setting_list import list_plugin_settings
 from tui_agent.plugin_host.discover import PluginPlaces

@@ -8,8 +8,8 @@ import pytest
 from tests.stubs.tool_context import Bench, text, tools_of
 from tui_agent.errors import ToolError
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.effects import InternalEffect
+from tui_agent.protocol.stored_text import BlobText
 
 LINES = [f"line {number} of the log" for number in range(1, 3_001)]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.stubs.tool_context import PLUGINS, Bench, tools_of
 from tui_agent.plugin_host.plugin_imports import import_from
 from tui_agent.ports.delegate import DelegateReport, DelegateTask
-from tui_agent.protocol.base import AgentId
+from tui_agent.protocol.ids import AgentId
 
 TOOLS = tools_of("subagent")
 EVIDENCE = import_from("subagent", PLUGINS / "subagent").investigator_answer.read_findings

@@ -18,7 +18,7 @@ from tui_agent.engine.tools.sandbox_retry import SandboxGrant
 from tui_agent.engine.tools.tool_programs import ProgramKeeper
 from tui_agent.errors import ToolError
 from tui_agent.ports.tool import ToolResult
-from tui_agent.protocol.display import DiffBlock
+from tui_agent.protocol.display_blocks import DiffBlock
 from tui_agent.protocol.effects import ReadEffect, RunEffect, WriteEffect
 
 SERVER = Path(__file__).parents[2] / "stubs" / "lsp_server.py"

@@ -5,7 +5,7 @@ import pytest
 
 from tests.stubs.tool_context import Bench, text, tools_of
 from tui_agent.errors import EnvironmentFault, ToolError
-from tui_agent.protocol.display import ImageBlock
+from tui_agent.protocol.display_blocks import ImageBlock
 from tui_agent.protocol.effects import ReadEffect
 from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.parts import ImageContent

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.stubs.tool_context import Bench, module_of, text, tools_of
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import BlobText
-from tui_agent.protocol.display import TerminalBlock
+from tui_agent.protocol.display_blocks import TerminalBlock
 from tui_agent.protocol.effects import RunEffect
+from tui_agent.protocol.stored_text import BlobText
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.stubs.tool_context import Bench, module_of, text, tools_of
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.folds.text.plain_text import decode_text, encode_text
-from tui_agent.protocol.display import DiffBlock
+from tui_agent.protocol.display_blocks import DiffBlock
 from tui_agent.protocol.effects import WriteEffect
 from tui_agent.protocol.events.files import FileChanged
 

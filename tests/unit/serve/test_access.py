@@ -9,7 +9,7 @@ import pytest
 from aiohttp import ClientSession, DummyCookieJar, WSServerHandshakeError, web
 from aiohttp.test_utils import TestServer
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.serve.access import AccessControl
 from tui_agent.serve.hosted_sessions import HostedSessions
 from tui_agent.serve.web_server import WebServer

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from tests.stubs.fake_session import FakeSession
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import SessionLocked
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted

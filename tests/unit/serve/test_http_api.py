@@ -13,9 +13,8 @@ from aiohttp import ClientSession, ClientTimeout, web
 from aiohttp.test_utils import TestServer
 
 from tests.stubs.fake_session import FakeSession
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import PluginError, SessionLocked
-from tui_agent.protocol.base import AgentId, CallId, CommandId, Payload, RequestId
 from tui_agent.protocol.commands import (
     AnswerQuestion,
     Command,
@@ -25,7 +24,7 @@ from tui_agent.protocol.commands import (
     SetModel,
     SubmitPrompt,
 )
-from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.display_blocks import TextBlock
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.files import CheckpointTaken
@@ -36,6 +35,8 @@ from tui_agent.protocol.events.slash_command import CommandRan
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import AgentId, CallId, CommandId, RequestId
 from tui_agent.protocol.parts import TextContent, TextPart, Usage
 from tui_agent.protocol.settings import AgentState, ModelInfo, SessionSettings
 from tui_agent.serve.hosted_sessions import HostedSessions

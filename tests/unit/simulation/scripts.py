@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing
 from pathlib import Path
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.models.script_format import Script, ScriptedAnswer
 from tui_agent.models.scripted import ScriptedClient
 from tui_agent.ports.model import ModelChunk, ModelRequest

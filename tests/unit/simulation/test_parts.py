@@ -8,10 +8,10 @@ from pydantic import ValidationError
 from tests.stubs.rows import rows
 from tui_agent.errors import ConfigError, UsageError
 from tui_agent.folds.simulation_fold import SeenMessage, SimulationHistory
-from tui_agent.protocol.base import CallId, RequestId
 from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequested
 from tui_agent.protocol.events.simulation import SimulationMessage
 from tui_agent.protocol.events.turn import QuestionAsked
+from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.simulation.job_folder import MAX_HISTORY_BYTES, read_history
 from tui_agent.simulation.mode_settings import MODES, choose_profile, load_mode, load_profiles, render
 from tui_agent.simulation.orchestration import join_code, shorten_prose, split_code

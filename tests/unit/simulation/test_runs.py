@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.cli.main import main
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import ConfigError
 from tui_agent.evals.cases.case import Case
 from tui_agent.folds.simulation_fold import SimulationHistory

@@ -9,7 +9,6 @@ import pytest
 
 from tests.stubs.store import said, store
 from tui_agent.errors import BlobNotFound, SessionNotFound, StoreError
-from tui_agent.protocol.base import AgentId, BlobText, CallId, CommandId, RequestId
 from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import MemoryUpdated
@@ -18,7 +17,9 @@ from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress
+from tui_agent.protocol.ids import AgentId, CallId, CommandId, RequestId
 from tui_agent.protocol.parts import ReasoningPart, TextContent, TextPart, Usage
+from tui_agent.protocol.stored_text import BlobText
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.log_line import MAX_LINE_BYTES
 

@@ -3,8 +3,8 @@
 import re
 
 from docs.generate_events import PAGE, page
-from tui_agent.protocol.base import Payload
 from tui_agent.protocol.events.union import KINDS
+from tui_agent.protocol.frozen_model import Payload
 
 
 def test_the_page_of_events_is_current() -> None:

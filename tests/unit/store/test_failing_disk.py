@@ -12,8 +12,8 @@ import pytest
 from tests.stubs.faulty_files import Died, FaultyFiles
 from tests.stubs.store import said, store
 from tui_agent.errors import StoreError, StoreFull
-from tui_agent.protocol.base import Payload
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.frozen_model import Payload
 from tui_agent.store.session_log import SessionLog
 
 SCRIPT: tuple[Payload | None, ...] = (

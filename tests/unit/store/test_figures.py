@@ -10,14 +10,15 @@ import pytest
 from tests.stubs.golden import GOLDEN
 from tests.stubs.store import said, store
 from tui_agent.cli.sessions.preview import read_log_part
-from tui_agent.folds.base import fold
+from tui_agent.folds.projection import fold
 from tui_agent.folds.trace.metrics import Metrics
-from tui_agent.protocol.base import CallId, Payload, RequestId
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import SessionHeadMoved, SessionStarted, SessionTitled
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnEnd, TurnFinished, TurnStarted
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.store.log_reader import read_records

@@ -12,9 +12,10 @@ from tui_agent.folds.comparison.net_changes import net_file_changes
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.ports.checkpoint import FileDifference
-from tui_agent.protocol.base import CallId, Payload
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import CallId
 from tui_agent.session.clock import SystemClock
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.session_log import SessionLog

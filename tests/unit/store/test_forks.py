@@ -7,8 +7,7 @@ import pytest
 
 from tests.stubs.store import said, store, write_log
 from tui_agent.errors import SessionLocked, SessionNotFound, StoreError
-from tui_agent.folds.base import current_branch
-from tui_agent.protocol.base import LongText, SessionId
+from tui_agent.folds.projection import current_branch
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import (
     ForkChange,
@@ -18,7 +17,9 @@ from tui_agent.protocol.events.session import (
     SessionTitled,
 )
 from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.ids import SessionId
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
+from tui_agent.protocol.stored_text import LongText
 from tui_agent.store.lineage import load_lineage, open_blobs
 from tui_agent.store.log_reader import LogTail, iterate_records, read_records, read_stored_lines, read_tail
 from tui_agent.store.session_log import SessionLog

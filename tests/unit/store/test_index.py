@@ -9,13 +9,14 @@ import pytest
 
 from tests.stubs.store import said, store
 from tui_agent.engine.tools.large_results import MAX_READ_BYTES
-from tui_agent.protocol.base import CallId, JsonMap, RequestId
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import SessionStarted, SessionTitled
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import UserShellFinished, UserSteered
+from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import TextContent, TextPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
+from tui_agent.protocol.stored_text import JsonMap
 from tui_agent.store.session_index import INDEX_FILE, SessionIndex
 from tui_agent.store.session_search import scan_logs
 from tui_agent.store.session_store import SessionStore

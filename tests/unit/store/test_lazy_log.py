@@ -7,8 +7,8 @@ import pytest
 from tests.stubs.faulty_files import FaultyFiles
 from tests.stubs.store import said, store
 from tui_agent.errors import StoreError, StoreFull, StoreUnusable
-from tui_agent.protocol.base import RunId
 from tui_agent.protocol.events.session import RunFinished, SessionStarted
+from tui_agent.protocol.ids import RunId
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 
 MODEL = ModelInfo(profile="m", provider="m", model="m")

@@ -12,11 +12,11 @@ from tests.stubs.faulty_files import FaultyFiles
 from tests.stubs.processes import open_and_hold, processes, write_many
 from tests.stubs.store import said, store, write_log
 from tui_agent.errors import SessionLocked, SessionNotFound
-from tui_agent.protocol.base import CallId, RequestId, RunId
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
 from tui_agent.protocol.events.session import RunFinished
 from tui_agent.protocol.events.tool import ToolCalled
+from tui_agent.protocol.ids import CallId, RequestId, RunId
 from tui_agent.protocol.parts import TextPart, Usage
 from tui_agent.store.log_reader import LogTail, read_content_tail, read_records, read_tail
 

@@ -8,14 +8,14 @@ import pytest
 from tests.stubs.store import said, store, write_log
 from tests.unit.store.test_forks import family, seqs
 from tui_agent.errors import SessionNotFound
-from tui_agent.folds.base import current_branch
+from tui_agent.folds.projection import current_branch
 from tui_agent.folds.session.branches import Stretch
-from tui_agent.protocol.base import RequestId, RunId
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed
 from tui_agent.protocol.events.plugin import PluginEvent
 from tui_agent.protocol.events.session import RunFinished, SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnStarted
+from tui_agent.protocol.ids import RequestId, RunId
 from tui_agent.store.log_chunks import find_offset_before
 from tui_agent.store.log_reader import (
     TAIL_BYTES,

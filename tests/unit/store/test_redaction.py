@@ -8,8 +8,8 @@ import pytest
 
 from tests.stubs.rows import rows
 from tests.stubs.store import said, store
-from tui_agent.protocol.base import CallId
 from tui_agent.protocol.events.tool import ToolCalled, ToolProgress
+from tui_agent.protocol.ids import CallId
 from tui_agent.store.redaction.redactor import MAX_REMEMBERED, Redactor
 
 DIGITS = random.Random(7)

@@ -7,10 +7,10 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from tui_agent.engine.recorder import Recorder
-from tui_agent.protocol.base import CallId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.session.clock import SystemClock

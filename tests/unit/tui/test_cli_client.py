@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.tui import cli_client
 
 

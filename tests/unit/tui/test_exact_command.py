@@ -11,7 +11,7 @@ from tests.unit.tui.test_context_pane import LOOKS
 from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.unicode_text import is_invisible
 from tui_agent.tui.modals.exact_command import command_rows, is_command, wrap_exactly
-from tui_agent.tui.text import width
+from tui_agent.tui.untrusted_text import width
 
 SIGNS = re.compile(r"<(?:U\+([0-9A-F]{4,6})|(tab)|(?:(\d+) )?(blank)s?|(\d+) line breaks)>")
 NASTY = [

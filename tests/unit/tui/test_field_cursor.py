@@ -4,10 +4,10 @@ from typing import SupportsIndex
 
 import pytest
 
-from tui_agent.tui.text import width
 from tui_agent.tui.theme.first_frame import named_theme
 from tui_agent.tui.theme.glyphs import UNICODE
 from tui_agent.tui.theme.theme import ColourMode, Looks, Palette, Role
+from tui_agent.tui.untrusted_text import width
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.rows import Pen
 

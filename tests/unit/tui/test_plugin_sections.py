@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.display_blocks import TextBlock
 from tui_agent.protocol.events.plugin import PluginLoaded
 from tui_agent.tui.panes.plugin_feed import PaneFeed, PaneState
 from tui_agent.tui.panes.plugin_sections import PluginSections

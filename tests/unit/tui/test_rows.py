@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.style import Style
 
-from tui_agent.tui.text import clean, fit_path, width
+from tui_agent.tui.untrusted_text import clean, fit_path, width
 from tui_agent.tui.widgets.rows import blank_strip, cells, intent_of, part, row, with_intent, wrap
 
 PLAIN = Style()

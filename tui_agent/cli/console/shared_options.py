@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tui_agent.config.options import Client, SessionOptions
+from tui_agent.config.session_options import Client, SessionOptions
 from tui_agent.errors import UsageError
 
 if TYPE_CHECKING:

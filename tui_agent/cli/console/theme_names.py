@@ -3,8 +3,8 @@
 import os
 from importlib import import_module
 
-from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import find_paths
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import UsageError
 from tui_agent.plugin_host.bundled_files import bundled_folder
 

@@ -23,8 +23,8 @@ from tui_agent.cli.console.shared_options import add_flag, add_groups, add_optio
 from tui_agent.cli.console.theme_names import require_theme
 from tui_agent.cli.doctor import python_startup_files
 from tui_agent.config.extensions.claude_hooks import load_claude_hooks
-from tui_agent.config.options import SessionOptions
 from tui_agent.config.project.repository import find_repository
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.config.user_choices import load_choices
 from tui_agent.errors import TuiAgentError
 from tui_agent.plugin_host.bundled_files import bundled_folder

@@ -16,7 +16,7 @@ from tui_agent.cli.evals.trajectory_graph import add_graph_verb
 from tui_agent.errors import UsageError
 from tui_agent.evals.cases.suites import bundled_suites
 from tui_agent.evals.frozen.freeze import freeze_session
-from tui_agent.evals.runs.board import list_runs
+from tui_agent.evals.runs.progress_board import list_runs
 from tui_agent.protocol.unicode_text import format_count
 
 FREEZE_EXAMPLES = """\

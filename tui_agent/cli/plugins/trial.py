@@ -44,7 +44,7 @@ from tui_agent.plugin_host.parallel_calls import TimeLimitReached, run_side_by_s
 from tui_agent.plugin_host.plugin_check import CheckReport
 from tui_agent.plugin_host.plugin_imports import unload_modules
 from tui_agent.plugin_host.registered_objects import OfferedTool
-from tui_agent.protocol.display import DisplayBlock
+from tui_agent.protocol.display_blocks import DisplayBlock
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.store.log_repair import EVENTS_FILE
 from tui_agent.units import format_duration, format_time_limit

@@ -29,8 +29,8 @@ from tui_agent.folds.comparison.net_changes import LineCounter
 from tui_agent.folds.replay_cursor import views_at
 from tui_agent.folds.screen_folds import Views
 from tui_agent.folds.session.state_view import state_to_json
-from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.stored_text import JsonMap
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_reader import read_records

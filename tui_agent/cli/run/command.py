@@ -31,7 +31,7 @@ from tui_agent.cli.console.shared_options import (
 )
 from tui_agent.cli.run.part_printer import PartStream, Progress, failure_line, result_lines
 from tui_agent.cli.run.prompt_and_signals import interrupt_on_signal, read_prompt
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
 from tui_agent.folds.text.labels import (
     MAP_COMES_LATER,
@@ -45,7 +45,6 @@ from tui_agent.folds.text.labels import (
 )
 from tui_agent.ports.environment import Sandbox
 from tui_agent.ports.session import Session
-from tui_agent.protocol.base import MAIN_AGENT
 from tui_agent.protocol.commands import ContinueTurn, RecordResult
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import (
@@ -61,6 +60,7 @@ from tui_agent.protocol.events.model import ModelRetried
 from tui_agent.protocol.events.plugin import MCP_OWNER, PluginFailed, PluginLoaded
 from tui_agent.protocol.events.session import ErrorRaised, LogRepaired, SessionEnded, SessionStarted
 from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.session.headless_turn import AfterTurn, Outcome, Show, TurnStart, run_turn
 from tui_agent.session.local_session import LocalSession

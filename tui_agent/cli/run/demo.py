@@ -15,7 +15,7 @@ from pathlib import Path
 from tui_agent.cli.app import open_app, require_terminal
 from tui_agent.cli.console.output import say, say_json_lines, table
 from tui_agent.cli.console.shared_options import add_flag, add_groups, session_options
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import Branches

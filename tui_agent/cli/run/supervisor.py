@@ -15,14 +15,15 @@ from pathlib import Path
 from types import FrameType
 
 from tui_agent.cli.console.output import warn
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.folds.transcript.entries import AnswerEntry
 from tui_agent.folds.transcript.fold import Transcript
-from tui_agent.protocol.base import MAIN_AGENT, LongText
 from tui_agent.protocol.commands import ContinueTurn
 from tui_agent.protocol.envelope import Record, known_events
 from tui_agent.protocol.events.session import RunStarted
 from tui_agent.protocol.events.turn import TurnFinished, UserMessageReceived
+from tui_agent.protocol.ids import MAIN_AGENT
+from tui_agent.protocol.stored_text import LongText
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.session.headless_turn import Outcome, TurnStart
 from tui_agent.store.lineage import open_blobs

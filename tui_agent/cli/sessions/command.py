@@ -28,13 +28,13 @@ from tui_agent.cli.console.shared_options import (
 from tui_agent.cli.sessions import cleanup, export, fork, preview, revert, search, tree
 from tui_agent.errors import UsageError
 from tui_agent.folds.actions import Error, HistoryEntry, list_history
-from tui_agent.folds.base import current_branch, fold
+from tui_agent.folds.projection import current_branch, fold
 from tui_agent.folds.session.branch_tree import fork_name
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state_view import state_to_json
-from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import SessionTitled
+from tui_agent.protocol.stored_text import text_preview
 from tui_agent.store.damage_report import describe_damage
 from tui_agent.store.log_reader import read_records, read_stored_lines
 from tui_agent.store.session_summary import SessionSummary

@@ -32,13 +32,13 @@ from tui_agent.config.project.repository import find_repository
 from tui_agent.engine.input.command_checks import check_can_continue
 from tui_agent.errors import UsageError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.projection import current_branch, fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.text.labels import describe_folders_left_out, fork_changes
 from tui_agent.policy.places.path_places import OWN_WORKSPACE
-from tui_agent.protocol.base import SessionId
 from tui_agent.protocol.events.session import ForkChange, WorkspaceKind
+from tui_agent.protocol.ids import SessionId
 from tui_agent.session.fork import (
     FilesAtEvent,
     ForkStart,

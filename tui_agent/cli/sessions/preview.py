@@ -11,20 +11,21 @@ from typing import Any
 from tui_agent.cli.console.output import say, say_json
 from tui_agent.cli.console.shared_options import SESSION_HELP, Verbs, load_context
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.comparison.net_changes import LineCounter
 from tui_agent.folds.context.meter import ContextMeter
+from tui_agent.folds.projection import current_branch, fold
 from tui_agent.folds.session.branch_tree import MAIN_BRANCH, branch_tree, fork_name
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.session.todo_list import Todo
 from tui_agent.folds.trace.metrics import Metrics
-from tui_agent.protocol.base import MAIN_AGENT, text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
+from tui_agent.protocol.ids import MAIN_AGENT
+from tui_agent.protocol.stored_text import text_preview
 from tui_agent.store.damage_report import describe_damage
 from tui_agent.store.lineage import open_blobs, read_origin
 from tui_agent.store.log_reader import read_records, read_tail_bytes, require_readable

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from tui_agent.cli.console.output import say, table
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import SessionNotFound, UsageError
 from tui_agent.store.session_store import SessionStore
 from tui_agent.units import format_time

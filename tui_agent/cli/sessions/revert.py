@@ -29,15 +29,15 @@ from tui_agent.cli.console.shared_options import (
 )
 from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.base import fold
 from tui_agent.folds.comparison.net_changes import LineCounter
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.checkpoints import Checkpoint, Checkpoints
 from tui_agent.folds.text.undo_sentences import describe_remains, describe_restored
-from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import PlanRevert, Revert
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, FolderChange
 from tui_agent.protocol.events.session import ErrorRaised, SessionHeadMoved
+from tui_agent.protocol.frozen_model import Payload
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.session.fork_workspace import load_state
 from tui_agent.store.event_search import find_changes_by_others

@@ -9,7 +9,7 @@ from tui_agent.cli.console.shared_options import GROUPS, RECORDING_HELP, add_fla
 from tui_agent.cli.run.part_printer import print_part
 from tui_agent.cli.trace.session_overview import overview_rows
 from tui_agent.cli.trace.span_lines import span_line, spans_in_order
-from tui_agent.folds.base import fold
+from tui_agent.folds.projection import fold
 from tui_agent.folds.text.session_figures import measure_rows
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.trace.metrics import Metrics

@@ -17,7 +17,7 @@ from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.delegate import INVESTIGATOR, SUBTASK, Role
-from tui_agent.protocol.base import MAIN_AGENT
+from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.units import format_number
 
 FOLDER = "agents"

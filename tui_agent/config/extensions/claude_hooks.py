@@ -19,8 +19,8 @@ from tui_agent.config.settings.settings import HookSettings
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
 from tui_agent.ports.hook import MATCHER_EVENTS, HookAnswer
-from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.hook import HookEvent, HookSource
+from tui_agent.protocol.stored_text import JsonMap
 
 EVENTS: Final[Mapping[str, HookEvent]] = {
     "PreToolUse": "before_tool",

@@ -12,10 +12,10 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import PROJECT_FOLDER, Paths, find_paths
 from tui_agent.config.project.project_files import ProjectFiles, content_key, read_project_files
 from tui_agent.config.project.trust_effects import refusal_of_files
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.config.small_files import write_private
 from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass

@@ -15,10 +15,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from tui_agent.config import dotenv
-from tui_agent.config.options import Client, SessionOptions
 from tui_agent.config.paths import Paths, find_paths
 from tui_agent.config.project.trust import Project, load_projects
 from tui_agent.config.project.trust_effects import refusal_of_settings
+from tui_agent.config.session_options import Client, SessionOptions
 from tui_agent.config.settings.settings import Config
 from tui_agent.config.settings.validation_errors import describe_wrong_keys
 from tui_agent.config.small_files import read_small

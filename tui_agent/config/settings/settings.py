@@ -23,10 +23,10 @@ from tui_agent.config.settings.environment_settings import EnvironmentsSettings
 from tui_agent.config.settings.setting_types import HeaderText, Table, UserPath, VariableName
 from tui_agent.config.user_choices import FILE_NAME
 from tui_agent.ports.hook import DEFAULT_TIME_LIMIT_S, MATCHER_EVENTS
-from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.events.hook import HookEvent, HookSource
 from tui_agent.protocol.settings import Budgets, ContextMode, Effort, UserPolicy
+from tui_agent.protocol.stored_text import JsonMap
 
 Symbols: TypeAlias = Literal["auto", "unicode", "ascii"]
 Motion: TypeAlias = Literal["auto", "on", "off"]

@@ -11,7 +11,7 @@ from typing import Final
 from tui_agent.context.compaction.summarised_messages import chars_of
 from tui_agent.folds.context.compacted_history import calls_by_id, successful_calls
 from tui_agent.protocol.artifacts import ARTIFACT_PREFIX
-from tui_agent.protocol.base import CallId
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage
 from tui_agent.protocol.parts import ToolCallPart
 

@@ -6,9 +6,9 @@ Invariant: the messages after a summary form a valid history.
 from collections.abc import Sequence
 from typing import Final
 
-from tui_agent.protocol.base import text_size
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, ImageContent, ToolCallPart
+from tui_agent.protocol.stored_text import text_size
 
 IMAGE_CHARS: Final = 4_800
 

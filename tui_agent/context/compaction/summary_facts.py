@@ -21,10 +21,11 @@ from tui_agent.folds.context.compacted_history import (
 )
 from tui_agent.folds.session.todo_list import CLOSED_STATUSES, format_todo_item
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import CallId, LongText, text_preview
 from tui_agent.protocol.events.todo import TodoItem
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart, tool_calls
+from tui_agent.protocol.stored_text import LongText, text_preview
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_bytes, format_number
 

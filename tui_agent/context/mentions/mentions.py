@@ -27,9 +27,9 @@ from tui_agent.folds.text.plain_text import decode_text, notes_on_cut_lines, not
 from tui_agent.ports.environment import Environment, FileContent, FileInfo
 from tui_agent.ports.symbols_and_skills import FindSymbol, SymbolLocation
 from tui_agent.ports.tool import ResourceContent
-from tui_agent.protocol.base import text_size
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ImageContent, image_type
+from tui_agent.protocol.stored_text import text_size
 from tui_agent.protocol.unicode_text import escape_unprintable, format_count
 from tui_agent.units import format_bytes, format_number
 

@@ -13,9 +13,10 @@ from tui_agent.engine.agent_programs.program_output import (
     count_of,
     text_of,
 )
-from tui_agent.protocol.base import CallId, JsonMap
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import PolicyName
+from tui_agent.protocol.stored_text import JsonMap
 
 _SANDBOXES: dict[PolicyName, tuple[str, ...]] = {
     "accept-edits": ("--sandbox", "workspace-write"),

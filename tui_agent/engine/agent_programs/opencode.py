@@ -16,8 +16,9 @@ from tui_agent.engine.agent_programs.program_output import (
     count_of,
     text_of,
 )
-from tui_agent.protocol.base import CallId, JsonMap
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart, ToolCallPart, Usage
+from tui_agent.protocol.stored_text import JsonMap
 
 
 class OpenCode:

@@ -9,12 +9,13 @@ from tui_agent.engine.agent_programs.program_output import (
     ProgramFault,
     ProgramRequest,
 )
-from tui_agent.protocol.base import MAIN_AGENT, JsonMap, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.parts import ModelPart, ToolCallPart, text_previews
+from tui_agent.protocol.stored_text import JsonMap, text_preview
 
 
 class OwnProgram:

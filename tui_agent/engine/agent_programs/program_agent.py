@@ -23,22 +23,22 @@ from tui_agent.engine.agent_programs.program_output import (
     ProgramFault,
     ProgramRequest,
 )
+from tui_agent.engine.budget_limits import is_budget_exhausted, reached_limit
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.limits import is_budget_exhausted, reached_limit
 from tui_agent.errors import EnvironmentFault, ModelError, StoreError
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.json_text import parse_json
 from tui_agent.ports.agent import Action, AskModel, CallTools, Finish
 from tui_agent.ports.environment import ExecResult, ExecSpec
-from tui_agent.protocol.base import JsonMap
-from tui_agent.protocol.display import TerminalBlock
+from tui_agent.protocol.display_blocks import TerminalBlock
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.plugin import PluginEvent
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import IterationFinished, IterationStarted
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import ModelPart, TextContent, ToolCallPart, tool_calls
+from tui_agent.protocol.stored_text import JsonMap
 
 PROGRAMS: dict[str, Callable[[JsonMap], AgentProgram]] = {
     "codex": Codex,

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Protocol, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.parts import ModelPart, Usage
 from tui_agent.protocol.settings import Effort, PolicyName
+from tui_agent.protocol.stored_text import JsonMap
 
 
 @dataclass(frozen=True, slots=True)

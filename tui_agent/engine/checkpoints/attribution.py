@@ -16,10 +16,10 @@ from tui_agent.folds.session.state_view import SessionStateView, UncheckpointedC
 from tui_agent.folds.text.redaction_placeholders import SECRET_FILE_CONTENT
 from tui_agent.ports.checkpoint import Checkpoints, FileDifference, WorkspaceChanges
 from tui_agent.ports.log import Blobs, OtherChange
-from tui_agent.protocol.base import CallId
 from tui_agent.protocol.events.files import MAX_PATHS_IN_EVENT, Author, FileChanged
 from tui_agent.protocol.events.job import JobStarted
 from tui_agent.protocol.events.session import ErrorRaised
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.unicode_text import list_first
 from tui_agent.workspace.local.file_change_events import count_lines, file_changed
 

@@ -27,9 +27,9 @@ from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.checkpoint import Baseline, Checkpoints, WorkspaceChanges
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.log import Blobs
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.events.files import MAX_PATHS_IN_EVENT, Author, CheckpointTaken
 from tui_agent.protocol.events.session import ErrorRaised
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 
 ResultT = TypeVar("ResultT")
 

@@ -19,7 +19,6 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.catalog import built_in_catalog
 from tui_agent.policy.interpreter.line import read_line
 from tui_agent.ports.log import Blobs
-from tui_agent.protocol.base import CallId
 from tui_agent.protocol.effects import RunEffect, WriteEffect
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.files import FileChanged
@@ -27,6 +26,7 @@ from tui_agent.protocol.events.policy import CommandEffects, PermissionDecided, 
 from tui_agent.protocol.events.session import MAX_KEPT_COMMITS, MAX_KEPT_PATHS
 from tui_agent.protocol.events.tool import ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.unicode_text import is_invisible
 

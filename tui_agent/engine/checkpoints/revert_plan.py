@@ -17,7 +17,6 @@ from tui_agent.folds.session.branches import BranchesView, is_on_branch, last_sh
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.checkpoint import CHANGED_BY_OTHERS, Checkpoints, RestoreAction, RestorePlan
 from tui_agent.ports.log import OtherChange
-from tui_agent.protocol.base import CallId, JobId
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.files import (
     LONG_COMMAND_S,
@@ -33,6 +32,7 @@ from tui_agent.protocol.events.files import (
 from tui_agent.protocol.events.job import JobFinished, JobStarted
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
+from tui_agent.protocol.ids import CallId, JobId
 from tui_agent.protocol.unicode_text import clip_line, list_first
 from tui_agent.units import format_duration
 

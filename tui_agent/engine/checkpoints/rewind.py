@@ -48,7 +48,6 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import Reason, is_on_branch, last_shared, stretches
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.checkpoint import CHANGED_BY_OTHERS, Checkpoints, RestorePlan, RestoreResult
-from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, RevertHunk, Undo
 from tui_agent.protocol.envelope import known_events
 from tui_agent.protocol.events.files import (
@@ -74,6 +73,7 @@ from tui_agent.protocol.events.turn import (
     UserShellStarted,
     UserUnqueued,
 )
+from tui_agent.protocol.frozen_model import Payload
 from tui_agent.protocol.settings import SessionSettings
 
 MAX_BLOCKED_NAMED = 8

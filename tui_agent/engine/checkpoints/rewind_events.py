@@ -21,11 +21,11 @@ from tui_agent.folds.session.state_view import OpenCall
 from tui_agent.folds.text.redaction_placeholders import SECRET_FILE_CONTENT
 from tui_agent.ports.checkpoint import Checkpoints, FileDifference, RestoreResult
 from tui_agent.ports.log import Blobs
-from tui_agent.protocol.base import CallId, JobId
 from tui_agent.protocol.envelope import Record, known_events
 from tui_agent.protocol.events.files import Author, CheckpointTaken, FileChanged, FolderChange
 from tui_agent.protocol.events.job import JobFinished
 from tui_agent.protocol.events.tool import ToolFinished, ToolStarted
+from tui_agent.protocol.ids import CallId, JobId
 from tui_agent.workspace.local.file_change_events import count_lines
 
 

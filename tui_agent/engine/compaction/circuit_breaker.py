@@ -11,9 +11,9 @@ from anyio import to_thread
 from tui_agent.context.compaction.summary_size import WORK
 from tui_agent.engine.compaction.loop_detector import LoopDetector
 from tui_agent.engine.recorder import Recorder
-from tui_agent.protocol.base import MAIN_AGENT, AgentId
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, ContextReduced, ContextStuck
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 
 MIN_REQUESTS_BETWEEN: Final = 10
 """Minimum number of requests between a summary that left little room and the next summary."""

@@ -45,7 +45,6 @@ from tui_agent.folds.context.meter import COMPACT_FRACTION, compaction_threshold
 from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW, InferredWindow
 from tui_agent.folds.session.state_view import COMPACTING_REASON
 from tui_agent.ports.agent import AskModel
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, JsonMap
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextStuck,
@@ -53,8 +52,10 @@ from tui_agent.protocol.events.context import (
     SectionName,
     Truncation,
 )
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 from tui_agent.protocol.messages import Message, SummaryMessage, UserMessage
 from tui_agent.protocol.settings import AgentState, ModelInfo
+from tui_agent.protocol.stored_text import JsonMap
 from tui_agent.units import format_percent, format_tokens
 
 CompactionCause: TypeAlias = Literal["limit", "user", "overflow"]

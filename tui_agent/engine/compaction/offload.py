@@ -19,10 +19,11 @@ from tui_agent.engine.tools.large_results import as_blob, line_count
 from tui_agent.errors import BlobNotFound
 from tui_agent.ports.log import BlobReader
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import AgentId, BlobText, CallId, LongText, text_preview
 from tui_agent.protocol.events.context import ContextReduced
+from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.messages import ToolMessage
 from tui_agent.protocol.parts import ImageContent, TextContent
+from tui_agent.protocol.stored_text import BlobText, LongText, text_preview
 
 MAX_OUTPUTS_PER_EVENT: Final = 100
 """Maximum number of offloaded outputs that one event can list."""

@@ -9,8 +9,8 @@ from typing import TypeAlias
 from tui_agent.context.request_assembly import PackedRequest
 from tui_agent.engine.components import EngineParts
 from tui_agent.errors import ConfigError
-from tui_agent.folds.base import copy_state
 from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.projection import copy_state
 from tui_agent.protocol.commands import PinContext, RestoreContext
 from tui_agent.protocol.events.context import ContextPacked, ContextPinned, ContextRestored, CountedMessage
 from tui_agent.protocol.messages import Message

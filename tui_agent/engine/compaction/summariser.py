@@ -16,9 +16,10 @@ from tui_agent.engine.interruption_cleanup import close_unused_calls
 from tui_agent.errors import ConfigError, ContextOverflow, ModelError
 from tui_agent.ports.agent import AskModel, ModelQuery
 from tui_agent.ports.model import ModelReply
-from tui_agent.protocol.base import COMPACTION_AGENT, LongText, RequestId
+from tui_agent.protocol.ids import COMPACTION_AGENT, RequestId
 from tui_agent.protocol.messages import Message, UserMessage
 from tui_agent.protocol.parts import TextContent, text_previews, tool_calls
+from tui_agent.protocol.stored_text import LongText
 
 MAX_FAILURES: Final = 2
 MAX_SUMMARY_FRACTION: Final = 0.20

@@ -6,15 +6,16 @@ Invariant: commands that would disturb a running turn are refused.
 from collections.abc import Sequence
 from typing import Literal
 
-from tui_agent.engine.limits import COMMAND_LINE_CLIENTS
+from tui_agent.engine.budget_limits import COMMAND_LINE_CLIENTS
 from tui_agent.engine.mailbox import PendingAnswers
 from tui_agent.errors import CheckpointError, UsageError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.protocol import commands
-from tui_agent.protocol.base import AgentId, Payload
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.events.session import NOTHING_RUNS, SessionEnded
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.unicode_text import MAX_MESSAGE_CHARS, describe_long_message
 

@@ -16,10 +16,10 @@ from tui_agent.errors import ToolError
 from tui_agent.folds.session.state_view import PROMPT_HOOKS_REASON
 from tui_agent.folds.text.mention_parser import MAX_ALL_MENTIONS_CHARS
 from tui_agent.ports.tool import ResourceContent
-from tui_agent.protocol.base import LongText
 from tui_agent.protocol.events.hook import REFUSED_MESSAGE
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
+from tui_agent.protocol.stored_text import LongText
 
 MessageT = TypeVar("MessageT", UserMessageReceived, UserSteered)
 CHARS_PER_TOKEN = 4

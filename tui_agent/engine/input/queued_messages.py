@@ -1,7 +1,7 @@
 """Conversions between queued messages, messages for the running turn, and prompts."""
 
-from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued, UserSteered
+from tui_agent.protocol.ids import RequestId
 
 
 def prompt_from_queue(queued: UserQueued) -> UserMessageReceived:

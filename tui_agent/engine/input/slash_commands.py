@@ -34,7 +34,7 @@ from tui_agent.plugin_host.registered_objects import OfferedSlashCommand
 from tui_agent.ports.slash_command import ArgumentCompleter, CommandAnswer, SlashCommand
 from tui_agent.protocol.app_commands import APP_COMMANDS, NO_OWN_COMMANDS, SHARED_COMMANDS
 from tui_agent.protocol.commands import Command, Compact, Redo, ReloadPlugins, RunCommand, SubmitPrompt, Undo
-from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.display_blocks import TextBlock
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 from tui_agent.protocol.events.slash_command import CommandRan, OfferedCommand
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued

@@ -19,8 +19,8 @@ from tui_agent.context.instructions import (
 from tui_agent.engine.recorder import Recorder
 from tui_agent.folds.context.instructions import instruction_heading, truncation_note
 from tui_agent.folds.session.state_view import SessionStateView
-from tui_agent.protocol.base import MAIN_AGENT, AgentId
 from tui_agent.protocol.events.instructions import InstructionFile, InstructionsLoaded
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 
 FIRST_PRIORITY = 950
 """Priority of the first instruction text. It is a high number, because instructions come last in the system prompt."""

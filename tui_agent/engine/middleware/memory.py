@@ -9,8 +9,8 @@ from dataclasses import replace
 from tui_agent.context.memory import render_memory, start_turn, update_from_result
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.plugin_api import BaseMiddleware, Fragment, ToolCallPart, ToolNext, ToolResult, TurnContext
-from tui_agent.protocol.base import MAIN_AGENT
 from tui_agent.protocol.events.context import MemoryUpdated
+from tui_agent.protocol.ids import MAIN_AGENT
 
 MAX_TOKENS = 1500
 

@@ -9,8 +9,8 @@ import tui_agent.plugin_api as api
 from tui_agent.errors import EnvironmentFault
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.repomap import RepoMaps
-from tui_agent.protocol.base import Payload
 from tui_agent.protocol.events.session import ErrorRaised
+from tui_agent.protocol.frozen_model import Payload
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.units import format_time_limit
 

@@ -25,22 +25,23 @@ from tui_agent.errors import BlobNotFound, ContextOverflow, ModelError
 from tui_agent.folds.context.meter import MeterLevel
 from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW
 from tui_agent.folds.session.state_view import SessionStateView
-from tui_agent.models.faults import TRANSIENT
+from tui_agent.models.provider_faults import TRANSIENT
 from tui_agent.models.retry_waits import next_wait
 from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.ports.agent import ModelQuery
 from tui_agent.ports.middleware import Fragment, Middleware
 from tui_agent.ports.model import ModelFault, ModelNext, ModelReply, ModelRequest, ToolSchema
-from tui_agent.protocol.base import COMPACTION_AGENT, MAIN_AGENT, AgentId, CallId, RequestId, text_preview
 from tui_agent.protocol.events.context import ContextPacked, ContextWarned, ContextWindowInferred
 from tui_agent.protocol.events.model import (
     ModelRequested,
     ModelResponded,
     ModelRetried,
 )
+from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage
 from tui_agent.protocol.parts import tool_calls
 from tui_agent.protocol.settings import AgentState, SessionSettings
+from tui_agent.protocol.stored_text import text_preview
 
 DEFAULT_MAX_OUTPUT = 8192
 """Maximum tokens of an answer if neither the model's limit nor its window is known."""

@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from tui_agent.context.truncation import head_and_tail
 from tui_agent.ports.log import BlobReader
-from tui_agent.protocol.base import CallId, FrozenModel, LongText
+from tui_agent.protocol.frozen_model import FrozenModel
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import (
     Content,
@@ -20,6 +21,7 @@ from tui_agent.protocol.parts import (
     ToolCallPart,
     tool_calls,
 )
+from tui_agent.protocol.stored_text import LongText
 
 F = TypeVar("F", bound=FrozenModel)
 

@@ -12,11 +12,11 @@ from tui_agent.models.answer_assembler import Assembler
 from tui_agent.models.pricing import cost
 from tui_agent.plugin_host.plugin_imports import plugin_of
 from tui_agent.ports.model import ModelClient, ModelFault, ModelReply, ModelRequest
-from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.events.model import (
     ModelDelta,
     ModelFailed,
 )
+from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import Usage
 
 _Block = tuple[Literal["text", "reasoning", "tool_call"], int, str]

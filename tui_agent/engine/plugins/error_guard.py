@@ -24,8 +24,7 @@ from tui_agent.ports.tool import (
     ToolResult,
     ToolSpec,
 )
-from tui_agent.protocol.base import FrozenModel, JsonMap, LongText, Payload
-from tui_agent.protocol.display import DisplayBlock
+from tui_agent.protocol.display_blocks import DisplayBlock
 from tui_agent.protocol.effects import (
     Effect,
     InternalEffect,
@@ -36,7 +35,9 @@ from tui_agent.protocol.effects import (
     WriteEffect,
 )
 from tui_agent.protocol.events.plugin import PluginEvent
+from tui_agent.protocol.frozen_model import FrozenModel, Payload
 from tui_agent.protocol.parts import Content
+from tui_agent.protocol.stored_text import JsonMap, LongText
 from tui_agent.units import format_bytes
 
 ENGINE_KINDS = tuple(

@@ -15,8 +15,8 @@ from tui_agent.ports.agent import Action, Agent, AskModel, CallTools, Finish, Re
 from tui_agent.ports.middleware import Fragment, Middleware, ToolNext, TurnContext
 from tui_agent.ports.model import ModelNext, ModelReply, ModelRequest
 from tui_agent.ports.tool import ToolResult
-from tui_agent.protocol.base import Payload
 from tui_agent.protocol.events.plugin import PluginFailed
+from tui_agent.protocol.frozen_model import Payload
 from tui_agent.protocol.parts import ToolCallPart
 
 WrappedT = TypeVar("WrappedT")

@@ -16,7 +16,7 @@ from pydantic_core import from_json, to_json
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.json_text import parse_json
 from tui_agent.ports.tool import JsonArguments
-from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.stored_text import JsonMap
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator

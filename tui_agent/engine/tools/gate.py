@@ -43,13 +43,13 @@ from tui_agent.ports.environment import (
 )
 from tui_agent.ports.policy import Decision
 from tui_agent.ports.tool import Preview
-from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.commands import DecidePermission
-from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.display_blocks import TextBlock
 from tui_agent.protocol.effects import ReadEffect, RunEffect, digest_effects
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.events.policy import CommandEffects, PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import ErrorRaised
+from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.settings import AgentState, PolicyName
 from tui_agent.workspace.local.granted_paths import GrantedEnvironment, grant_paths
 

@@ -21,7 +21,6 @@ from tui_agent.engine.tools.truncating_blobs import TruncatingBlobs
 from tui_agent.errors import EnvironmentFault, StoreError, ToolError, TuiAgentError
 from tui_agent.ports.environment import ExecResult, ExecSpec, workspace_sandbox
 from tui_agent.ports.job import JobReport
-from tui_agent.protocol.base import AgentId, CallId, JobId
 from tui_agent.protocol.events.job import (
     STOP_REASONS,
     JobEnd,
@@ -30,6 +29,7 @@ from tui_agent.protocol.events.job import (
     JobStarted,
     JobStopper,
 )
+from tui_agent.protocol.ids import AgentId, CallId, JobId
 
 MAX_JOBS = 8
 """Maximum number of background jobs at the same time."""

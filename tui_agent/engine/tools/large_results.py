@@ -18,13 +18,14 @@ from tui_agent.folds.text.plain_text import strip_control_sequences
 from tui_agent.ports.log import Blobs
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.artifacts import Artifact, left_out_note, stored_artifact_id
-from tui_agent.protocol.base import BlobText, CallId, LongText
-from tui_agent.protocol.display import DisplayBlock, TerminalBlock
+from tui_agent.protocol.display_blocks import DisplayBlock, TerminalBlock
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.context import Truncation
 from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.events.tool import ToolFinished, ToolProgress
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import Content, TextContent
+from tui_agent.protocol.stored_text import BlobText, LongText
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_bytes, format_number
 

@@ -15,9 +15,9 @@ import anyio
 from pydantic import BaseModel
 
 from tui_agent.engine.agent_state import StateKeeper
+from tui_agent.engine.budget_limits import is_budget_exhausted
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.hooks import NO_VERDICT, Hooks
-from tui_agent.engine.limits import is_budget_exhausted
 from tui_agent.engine.plugins.error_guard import GuardedTool
 from tui_agent.engine.tools.arguments import InvalidArguments
 from tui_agent.engine.tools.gate import Gate
@@ -30,13 +30,14 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.state_view import HOOKS_REASON
 from tui_agent.json_text import parse_json
 from tui_agent.models.tool_call_repair import tool_name
-from tui_agent.protocol.base import AgentId, text_preview
-from tui_agent.protocol.display import DisplayBlock, TextBlock
+from tui_agent.protocol.display_blocks import DisplayBlock, TextBlock
 from tui_agent.protocol.effects import Effect, ReadEffect, RunEffect, WriteEffect
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStatus
+from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 from tui_agent.protocol.settings import AgentState
+from tui_agent.protocol.stored_text import text_preview
 from tui_agent.workspace.local.granted_paths import grant_paths
 
 _EDIT_VERBS = frozenset({"edit", "write"})

@@ -17,10 +17,11 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.models.tool_call_repair import similar_names
 from tui_agent.ports.model import ToolSchema
 from tui_agent.ports.tool import Service, Tool
-from tui_agent.protocol.base import AgentId, JsonMap
 from tui_agent.protocol.effects import Effect, McpCallEffect, RunEffect
+from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import ToolCallPart
 from tui_agent.protocol.settings import PolicyName
+from tui_agent.protocol.stored_text import JsonMap
 from tui_agent.protocol.unicode_text import list_first
 
 MAX_NAMED_TOOLS = 12

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from pydantic import BaseModel, JsonValue
 
-from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.stored_text import JsonMap
 
 _DROPPED = frozenset({"title", "$defs"})
 _NOT_SENT = frozenset(

@@ -10,8 +10,8 @@ from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.model import ToolSchema
 from tui_agent.ports.policy import Decision, Policy, PolicyFacts
 from tui_agent.ports.tool import Service
-from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.effects import McpCallEffect, NetworkEffect, ReadEffect
+from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.settings import PolicyName
 
 RULE_TOOL = "read_file"

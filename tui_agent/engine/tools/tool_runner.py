@@ -38,12 +38,13 @@ from tui_agent.ports.delegate import Delegates
 from tui_agent.ports.environment import ExecResult
 from tui_agent.ports.middleware import Middleware, ToolNext
 from tui_agent.ports.tool import ToolContext, ToolResult
-from tui_agent.protocol.base import AgentId, CallId, Payload
 from tui_agent.protocol.effects import McpCallEffect, NetworkEffect, RunEffect, WriteEffect
 from tui_agent.protocol.events.files import Author, FileChanged
 from tui_agent.protocol.events.plugin import MCP_OWNER
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished, ToolProgress, ToolStarted, ToolStatus
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 from tui_agent.protocol.unicode_text import clip_line
 from tui_agent.units import format_time_limit

@@ -5,9 +5,9 @@ Invariant: `put_text` does not raise `StoreFull`; `faults` has the reason for a 
 
 from tui_agent.errors import EnvironmentFault, StoreFull
 from tui_agent.ports.log import Blobs, StoredFile
-from tui_agent.protocol.base import JsonMap, LongText
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.parts import TextContent
+from tui_agent.protocol.stored_text import JsonMap, LongText
 from tui_agent.units import format_number
 
 MAX_FALLBACK_CHARS = 2_000

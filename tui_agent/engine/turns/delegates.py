@@ -29,8 +29,8 @@ from tui_agent.ports.log import Blobs
 from tui_agent.ports.middleware import Fragment, Middleware, ToolNext
 from tui_agent.ports.model import ModelNext, ModelReply, ModelRequest
 from tui_agent.ports.tool import ToolResult
-from tui_agent.protocol.base import AgentId, CallId
 from tui_agent.protocol.events.agent import AgentSpawned
+from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, tool_calls
 from tui_agent.protocol.settings import ModelInfo

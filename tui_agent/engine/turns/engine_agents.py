@@ -12,8 +12,9 @@ from tui_agent.errors import ConfigError, EnvironmentFault
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.ports.agent import Action, Agent, AskModel, CallTools, Finish, ModelQuery, Reject, SayMessage
 from tui_agent.ports.environment import Environment
-from tui_agent.protocol.base import CallId, JsonMap
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import ToolCallPart, tool_calls
+from tui_agent.protocol.stored_text import JsonMap
 
 INIT_SOURCE: Final[Literal["init"]] = "init"
 """The value of `user.message.source` for a message that `InitAgent` answers."""

@@ -9,6 +9,7 @@ from typing import Literal
 import anyio.lowlevel
 
 from tui_agent.engine.agent_state import StateKeeper
+from tui_agent.engine.budget_limits import reached_limit
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.interruption_cleanup import (
     TURN_ENDED_FIRST,
@@ -16,7 +17,6 @@ from tui_agent.engine.interruption_cleanup import (
     close_calls,
     close_unused_calls,
 )
-from tui_agent.engine.limits import reached_limit
 from tui_agent.engine.model.caller import ModelCaller
 from tui_agent.engine.questions import STUCK_OPTIONS, Asker
 from tui_agent.engine.tools.phase import ToolPhase
@@ -26,9 +26,9 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.state_view import SERVERS_REASON, SessionStateView
 from tui_agent.models.tool_call_repair import tool_name
 from tui_agent.ports.agent import Action, Agent, CallTools, Finish, Reject, SayMessage
-from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.turn import IterationFinished, IterationStarted, TurnEnd, UserSteered
+from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import ModelPart, TextPart, ToolCallPart, Usage, tool_calls
 from tui_agent.protocol.settings import AgentState
 

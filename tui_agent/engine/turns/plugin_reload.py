@@ -7,11 +7,11 @@ from anyio import to_thread
 
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.tools.tool_programs import ProgramKeeper
-from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import ReloadPlugins
-from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.display_blocks import TextBlock
 from tui_agent.protocol.events.plugin import MCP_OWNER, PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.slash_command import CommandRan, CommandsOffered
+from tui_agent.protocol.frozen_model import Payload
 from tui_agent.protocol.unicode_text import list_first
 
 MAX_NAMED = 8

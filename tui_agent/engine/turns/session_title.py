@@ -11,11 +11,11 @@ from typing import Final
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.turns.engine_agents import INIT_SOURCE
 from tui_agent.folds.session.state_view import SessionStateView
-from tui_agent.protocol.base import text_preview, text_size
 from tui_agent.protocol.events.session import SessionTitled
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.messages import AssistantMessage
 from tui_agent.protocol.parts import text_previews
+from tui_agent.protocol.stored_text import text_preview, text_size
 
 MAX_TITLE_CHARS: Final = 60
 """Maximum length of an automatic title."""

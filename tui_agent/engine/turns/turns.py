@@ -36,11 +36,13 @@ from tui_agent.folds.session.unfinished_work import PROGRAM_CLOSED
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.delegate import Delegates
 from tui_agent.ports.middleware import TurnContext
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JsonMap, Payload
 from tui_agent.protocol.commands import AnswerQuestion, Compact, DecidePermission, RestoreContext
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.turn import TurnEnd, TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.settings import AgentState
+from tui_agent.protocol.stored_text import JsonMap
 from tui_agent.units import format_time_limit
 
 _STATE_AFTER: dict[TurnEnd, AgentState] = {

@@ -18,7 +18,7 @@ from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
 from tui_agent.json_text import parse_json
 from tui_agent.models.script_format import ScriptedAnswer
-from tui_agent.protocol.base import FrozenModel
+from tui_agent.protocol.frozen_model import FrozenModel
 from tui_agent.protocol.settings import Budgets, PolicyName
 
 FORMAT_HINT = "The format is described in docs/evaluations.md."

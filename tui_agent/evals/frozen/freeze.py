@@ -28,7 +28,6 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.comparison.divergence import Turn, split_turns
 from tui_agent.models.replay_model import RecordedAnswers, answers_format, read_recording, recorded_answers
 from tui_agent.ports.log import BlobReader
-from tui_agent.protocol.base import COMPACTION_AGENT, MAIN_AGENT, Payload
 from tui_agent.protocol.envelope import Envelope, find_payload
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import CheckpointTaken, FileChanged
@@ -43,6 +42,8 @@ from tui_agent.protocol.events.turn import (
     TurnFinished,
     UserSteered,
 )
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT
 from tui_agent.protocol.parts import TextPart, ToolCallPart, Usage, tool_calls
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_reader import read_records

@@ -15,13 +15,13 @@ from tui_agent.config.settings.validation_errors import describe_errors
 from tui_agent.errors import ConfigError, os_errors_as
 from tui_agent.evals.cases.case import FORMAT_HINT, Case
 from tui_agent.ports.session import Session
-from tui_agent.protocol.base import FrozenModel
 from tui_agent.protocol.commands import AnswerQuestion, DecidePermission
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.policy import PermissionRequested, Reach
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import QuestionAsked
+from tui_agent.protocol.frozen_model import FrozenModel
 from tui_agent.protocol.parts import text_previews
 
 ANSWERS_FILE: Final = "answers.json"

@@ -19,7 +19,7 @@ from tui_agent.evals.report.significance import (
     mcnemar_p_value,
 )
 from tui_agent.evals.runs.results_by_arm import ArmResults, RunResults
-from tui_agent.protocol.base import FrozenModel
+from tui_agent.protocol.frozen_model import FrozenModel
 from tui_agent.protocol.unicode_text import format_count
 
 Verdicts: TypeAlias = Mapping[tuple[str, int], bool]

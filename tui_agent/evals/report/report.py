@@ -15,7 +15,7 @@ from tui_agent.evals.report.significance import wilson_interval
 from tui_agent.evals.runs.results_by_arm import ArmResults, DamagedResult, RunResults, read_metrics
 from tui_agent.evals.runs.run_folder import CellResult
 from tui_agent.folds.trace.metrics import MetricsView
-from tui_agent.protocol.base import FrozenModel
+from tui_agent.protocol.frozen_model import FrozenModel
 from tui_agent.protocol.unicode_text import escape_unprintable
 
 FIGURES: Final = {

@@ -3,7 +3,7 @@
 from tui_agent.errors import ConfigError
 from tui_agent.evals.report.arm_comparison import Comparison, Verdicts, compare_verdicts
 from tui_agent.evals.runs.results_by_arm import RunResults
-from tui_agent.protocol.base import FrozenModel
+from tui_agent.protocol.frozen_model import FrozenModel
 
 
 class BaselineCell(FrozenModel):

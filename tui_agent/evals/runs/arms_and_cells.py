@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tui_agent.errors import UsageError
-from tui_agent.protocol.base import FrozenModel
+from tui_agent.protocol.frozen_model import FrozenModel
 from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName
 
 ORACLE = "oracle"

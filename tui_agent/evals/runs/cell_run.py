@@ -15,8 +15,8 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from tui_agent.config.options import SessionOptions
 from tui_agent.config.project.trust import current_trust_keys
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import (
     CaseRefused,
     ConfigError,

@@ -8,12 +8,12 @@ from dataclasses import field
 
 from tui_agent.evals.cases.case import Case
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.models.faults import TRANSIENT
-from tui_agent.protocol.base import MAIN_AGENT, CallId
+from tui_agent.models.provider_faults import TRANSIENT
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelFailed, ModelResponded
 from tui_agent.protocol.events.session import TrajectoryEnd
 from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.ids import MAIN_AGENT, CallId
 from tui_agent.protocol.parts import tool_calls
 from tui_agent.session.headless_turn import LIMITS, Outcome
 

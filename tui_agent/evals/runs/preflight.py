@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 
 import anyio
 
-from tui_agent.config.options import SessionOptions
 from tui_agent.config.project.trust import current_trust_keys
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.context.skills import GUIDE
 from tui_agent.engine.agent_programs.program_agent import PROGRAMS
 from tui_agent.errors import ConfigError

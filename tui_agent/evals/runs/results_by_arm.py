@@ -14,7 +14,7 @@ from tui_agent.errors import ConfigError
 from tui_agent.evals.runs.run_folder import CellResult, RunFolder, describe_fault
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.trace.metrics import MetricsView
-from tui_agent.protocol.base import FrozenModel
+from tui_agent.protocol.frozen_model import FrozenModel
 from tui_agent.protocol.unicode_text import escape_unprintable
 
 _METRICS = TypeAdapter(MetricsView)

@@ -13,8 +13,8 @@ from pydantic import Field, ValidationError
 
 from tui_agent.errors import ConfigError, StoreUnusable
 from tui_agent.evals.runs.arms_and_cells import Cell, Plan
-from tui_agent.protocol.base import FrozenModel
 from tui_agent.protocol.events.session import TrajectoryEnd
+from tui_agent.protocol.frozen_model import FrozenModel
 
 PLAN_FILE = "run.json"
 RESULT_FILE = "result.json"

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 from tui_agent.errors import CheckpointError, UsageError
 from tui_agent.export.output_file import create_file
-from tui_agent.folds.base import current_branch, fold
+from tui_agent.folds.projection import current_branch, fold
 from tui_agent.folds.trace.part_list import Parts
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import CheckpointTaken

@@ -25,7 +25,8 @@ from tui_agent.errors import CheckpointError, StoreError, StoreFull, UsageError,
 from tui_agent.export.archive.checkpoint_export import STORE, find_checkpoint_stores, open_store
 from tui_agent.export.output_file import create_file
 from tui_agent.export.redacted_log import RedactedLog
-from tui_agent.protocol.base import FrozenModel, is_session_id
+from tui_agent.protocol.frozen_model import FrozenModel
+from tui_agent.protocol.ids import is_session_id
 from tui_agent.store.file_ops import FOLDER_MODE
 from tui_agent.store.log_line import decode_line
 from tui_agent.store.log_repair import EVENTS_FILE

@@ -16,7 +16,7 @@ from tui_agent.export.export_labels import AUTHORS, block_text
 from tui_agent.export.html.markup import Child, SafeHtml, element, join
 from tui_agent.folds.text.markdown_names import keep_names
 from tui_agent.folds.text.redaction_placeholders import note_hidden_differences
-from tui_agent.protocol.display import DiffBlock, DisplayBlock, ImageBlock, MarkdownBlock, TableBlock
+from tui_agent.protocol.display_blocks import DiffBlock, DisplayBlock, ImageBlock, MarkdownBlock, TableBlock
 from tui_agent.protocol.parts import image_type
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import NO_LINES, format_line_changes, format_number

@@ -35,7 +35,7 @@ from tui_agent.folds.transcript.entries import (
     TurnEntry,
     UserEntry,
 )
-from tui_agent.protocol.display import DiffBlock
+from tui_agent.protocol.display_blocks import DiffBlock
 from tui_agent.units import format_milliseconds, format_time, format_time_of_day
 
 SYMBOLS = {"done": "✓", "failed": "✗", "denied": "■", "interrupted": "■", "lost": "✗"}

@@ -22,7 +22,6 @@ from tui_agent.export.trajectory.records import (
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.branches import Branches, Stretch, is_on_branch, stretches
 from tui_agent.folds.trace.part_list import PartRow, Parts
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JsonMap, RequestId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.eval import EvalCaseStarted, TestFinished, VerifierFinished
@@ -31,8 +30,10 @@ from tui_agent.protocol.events.model import ModelDelta, ModelRequested, ModelRes
 from tui_agent.protocol.events.session import RunStarted, SessionEnded, SessionStarted
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived, UserSteered
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.parts import ModelPart, PatchPart, TextContent, ToolCallPart
 from tui_agent.protocol.settings import ModelInfo
+from tui_agent.protocol.stored_text import JsonMap
 
 CHARS_PER_TOKEN: Final = 4
 _PART_TYPES: Final[dict[str, PartType]] = {

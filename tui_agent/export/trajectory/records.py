@@ -8,7 +8,8 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import JsonValue
 
-from tui_agent.protocol.base import FrozenModel, JsonMap
+from tui_agent.protocol.frozen_model import FrozenModel
+from tui_agent.protocol.stored_text import JsonMap
 
 PartType: TypeAlias = Literal["reasoning", "text", "tool_use", "tool_result", "patch"]
 

@@ -9,8 +9,8 @@ from typing import Final, Literal, TypeAlias, TypeGuard
 from urllib.parse import urlsplit
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.base import fold
 from tui_agent.folds.comparison.net_changes import LineCounter, NetFileChange, net_file_changes
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.branch_tree import MAIN_BRANCH
 from tui_agent.folds.session.changed_files import FilesChanged, FolderFiles
 from tui_agent.folds.session.fold import SessionState
@@ -18,7 +18,6 @@ from tui_agent.folds.text.labels import TURN_END_LABELS, describe_failing_tests
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.folds.trace.part_list import Parts
 from tui_agent.folds.trace.timeline import Mark, event_mark
-from tui_agent.protocol.base import MAIN_AGENT, BlobText, CallId, JsonMap, LongText, Payload, text_preview
 from tui_agent.protocol.envelope import Envelope, Record, find_payload, known_events
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.model import ModelDelta, ModelRequested, ModelResponded
@@ -38,8 +37,11 @@ from tui_agent.protocol.events.turn import (
     TurnFinished,
     TurnStarted,
 )
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import MAIN_AGENT, CallId
 from tui_agent.protocol.parts import TextPart, tool_calls
 from tui_agent.protocol.settings import ModelInfo
+from tui_agent.protocol.stored_text import BlobText, JsonMap, LongText, text_preview
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import CostPrecision, format_bytes
 

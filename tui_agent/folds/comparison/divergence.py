@@ -9,14 +9,16 @@ from typing import Final
 from pydantic import JsonValue
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.base import current_branch
-from tui_agent.protocol.base import MAIN_AGENT, JsonMap, Payload
+from tui_agent.folds.projection import current_branch
 from tui_agent.protocol.envelope import Envelope, Record, known_events
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.context import ContextCompacted, ContextPacked
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelRetried
 from tui_agent.protocol.events.tool import ToolProgress
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived, UserSteered
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import MAIN_AGENT
+from tui_agent.protocol.stored_text import JsonMap
 
 VOLATILE_FIELDS: Final = frozenset(
     (

@@ -10,12 +10,13 @@ from typing import Final
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.comparison.compared_branch import Branch, Side, build_side
 from tui_agent.folds.comparison.net_changes import NetFileChange
-from tui_agent.protocol.base import MAIN_AGENT, text_preview
 from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
 from tui_agent.protocol.events.tool import ToolCalled, ToolProgress
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
+from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.parts import text_previews
+from tui_agent.protocol.stored_text import text_preview
 from tui_agent.protocol.unicode_text import clip_line, format_count
 
 AFTER_CHARS: Final = 200

@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Final
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.base import fold
 from tui_agent.folds.comparison.line_authors import (
     SessionDiff,
     TracedLine,
     diff_traced_lines,
     trace_lines,
 )
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChanged
 from tui_agent.folds.text.line_diff import split_lines
 from tui_agent.folds.text.plain_text import decode_text

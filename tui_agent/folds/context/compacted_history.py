@@ -12,7 +12,7 @@ from typing import Final
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.artifacts import Artifact, left_out_note
-from tui_agent.protocol.base import CallId, LongText, text_preview
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,
@@ -22,6 +22,7 @@ from tui_agent.protocol.messages import (
     UserMessage,
 )
 from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart, text_previews, tool_calls
+from tui_agent.protocol.stored_text import LongText, text_preview
 
 MAX_FULL_MESSAGES = 400
 """Maximum number of summarised messages that are stored in full."""

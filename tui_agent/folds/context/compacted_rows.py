@@ -10,11 +10,11 @@ from typing import Final, Literal, TypeAlias
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.compacted_history import calls_by_id, preview
 from tui_agent.folds.context.model_messages import ModelMessages
-from tui_agent.protocol.base import MAIN_AGENT, CallId, LongText, text_preview, text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.tool import ToolCalled
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
+from tui_agent.protocol.ids import MAIN_AGENT, CallId
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,
@@ -24,6 +24,7 @@ from tui_agent.protocol.messages import (
     UserMessage,
 )
 from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart, text_previews
+from tui_agent.protocol.stored_text import LongText, text_preview, text_size
 from tui_agent.protocol.unicode_text import clip_line
 
 MessagePlace: TypeAlias = Literal["summary", "line", "back", "here"]

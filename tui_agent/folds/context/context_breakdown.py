@@ -13,7 +13,6 @@ from tui_agent.folds.context.meter import (
     estimate_partial_answer,
     scale_to_total,
 )
-from tui_agent.protocol.base import MAIN_AGENT, CallId, RequestId, text_preview, text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
     ContextCompacted,
@@ -29,7 +28,9 @@ from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelRe
 from tui_agent.protocol.events.session import SessionContextLoaded
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
+from tui_agent.protocol.ids import MAIN_AGENT, CallId, RequestId
 from tui_agent.protocol.parts import text_previews, tool_calls
+from tui_agent.protocol.stored_text import text_preview, text_size
 
 IMAGE_CHARS = 4_800
 """Estimated size of an image, in characters: a text of this length has about as many tokens as an image."""

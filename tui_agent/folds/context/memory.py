@@ -7,10 +7,10 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.context import MemoryUpdated
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.mentions import Mention
+from tui_agent.protocol.stored_text import JsonMap
 
 TITLES: Final = {
     "task": "Task",

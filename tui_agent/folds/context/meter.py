@@ -11,7 +11,6 @@ from typing import Final, Literal, TypeAlias
 from pydantic import JsonValue, ValidationError
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import MAIN_AGENT, RequestId, text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
     ContextCompacted,
@@ -23,8 +22,10 @@ from tui_agent.protocol.events.context import (
 )
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.session import SessionStarted, SettingsChanged
+from tui_agent.protocol.ids import MAIN_AGENT, RequestId
 from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.settings import ModelInfo
+from tui_agent.protocol.stored_text import text_size
 
 MeterLevel: TypeAlias = Literal["below", "near", "over", "compaction"]
 SectionState: TypeAlias = Literal["whole", "reduced", "dropped"]

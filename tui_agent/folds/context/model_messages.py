@@ -26,17 +26,6 @@ from tui_agent.folds.context.model_notes import (
 from tui_agent.folds.context.restore_notes import FileNotes
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.unfinished_work import PROGRAM_CLOSED
-from tui_agent.protocol.base import (
-    MAIN_AGENT,
-    AgentId,
-    BlobText,
-    CallId,
-    JobId,
-    LongText,
-    RequestId,
-    share_field_tables,
-    text_preview,
-)
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.context import (
@@ -68,6 +57,8 @@ from tui_agent.protocol.events.turn import (
     UserShellFinished,
     UserSteered,
 )
+from tui_agent.protocol.frozen_model import share_field_tables
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, JobId, RequestId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import (
     Content,
@@ -76,6 +67,7 @@ from tui_agent.protocol.parts import (
     TextPart,
     tool_calls,
 )
+from tui_agent.protocol.stored_text import BlobText, LongText, text_preview
 from tui_agent.protocol.unicode_text import clip_line
 from tui_agent.units import format_duration
 

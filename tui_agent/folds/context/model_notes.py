@@ -6,7 +6,6 @@ Invariant: an edited plan counts as approved only if the user chose to approve i
 import json
 from collections.abc import Iterator
 
-from tui_agent.protocol.base import LongText
 from tui_agent.protocol.events.hook import HookRan
 from tui_agent.protocol.events.job import STOP_REASONS, JobEnd, JobFinished
 from tui_agent.protocol.events.session import ForkChange, WorkspaceKind
@@ -14,6 +13,7 @@ from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.messages import Message, UserMessage
 from tui_agent.protocol.parts import Content, ImageContent, TextContent
+from tui_agent.protocol.stored_text import LongText
 from tui_agent.protocol.unicode_text import escape_unprintable, list_first
 from tui_agent.units import format_bytes, format_duration
 

@@ -6,10 +6,10 @@ Invariant: the ratios are computed from the log alone, so that all runs of a ses
 from collections.abc import Mapping
 from typing import Final
 
-from tui_agent.protocol.base import MAIN_AGENT, RequestId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
+from tui_agent.protocol.ids import MAIN_AGENT, RequestId
 
 _SMOOTHING: Final = 0.3
 _MIN_RATIO, _MAX_RATIO = 0.4, 2.5

@@ -11,7 +11,6 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.model_notes import approved_plan
 from tui_agent.folds.session.todo_list import CLOSED_STATUSES, format_todo_item
 from tui_agent.folds.text.labels import describe_failures
-from tui_agent.protocol.base import MAIN_AGENT, LongText, Payload, RequestId, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileChanged
@@ -26,7 +25,10 @@ from tui_agent.protocol.events.turn import (
     UserMessageReceived,
     UserSteered,
 )
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import MAIN_AGENT, RequestId
 from tui_agent.protocol.parts import text_previews
+from tui_agent.protocol.stored_text import LongText, text_preview
 from tui_agent.protocol.unicode_text import clip_line, format_count
 
 MAX_CHARS: Final = 6_000

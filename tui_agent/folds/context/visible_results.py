@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tui_agent.folds.session.branches import Branches, is_on_branch, stretches
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, Payload, text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished
 from tui_agent.protocol.events.context import ContextCompacted, ContextReduced, ContextRestored
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId
+from tui_agent.protocol.stored_text import text_size
 
 TAKES: tuple[type[Payload], ...] = (
     ToolFinished,

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Final
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextPacked, ContextWindowInferred
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import ModelInfo
 
 BELOW_REFUSED: Final = 0.75

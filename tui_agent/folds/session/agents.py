@@ -9,14 +9,15 @@ from dataclasses import field, replace
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.instructions import AgentInstructions
 from tui_agent.folds.usage_totals import NO_USAGE, UsageTotals
-from tui_agent.protocol.base import COMPACTION_AGENT, MAIN_AGENT, AgentId, CallId, RequestId, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.tool import ToolCalled
 from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.settings import AgentState, ModelInfo, PolicyName
+from tui_agent.protocol.stored_text import text_preview
 
 TAKES = (
     SessionStarted,

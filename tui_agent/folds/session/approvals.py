@@ -1,11 +1,11 @@
 """The permission requests and questions that wait for the user, oldest first."""
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import CallId, RequestId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnFinished
+from tui_agent.protocol.ids import CallId, RequestId
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.text.labels import TURN_END_LABELS, describe_failing_tests
 from tui_agent.folds.text.line_diff import FileCounts
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
-from tui_agent.protocol.base import MAIN_AGENT, LongText, text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import ContextCompacted
 from tui_agent.protocol.events.files import FileChanged
@@ -32,6 +31,8 @@ from tui_agent.protocol.events.turn import (
     UserMessageReceived,
     UserShellStarted,
 )
+from tui_agent.protocol.ids import MAIN_AGENT
+from tui_agent.protocol.stored_text import LongText, text_preview
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import CostPrecision
 

@@ -12,10 +12,10 @@ from typing import Literal
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.unfinished_work import PROGRAM_ENDED
-from tui_agent.protocol.base import MAIN_AGENT
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.ids import MAIN_AGENT
 
 MoveReason = Literal["revert", "undo", "branch", "hunk", "files"]
 Reason = MoveReason | Literal["redo"]

@@ -14,7 +14,6 @@ from tui_agent.folds.session.lifecycle import LIFECYCLE_HANDLERS
 from tui_agent.folds.session.session_state import Draft
 from tui_agent.folds.session.state_view import OpenCall, ReadFile, SessionStateView, call_digest
 from tui_agent.folds.usage_totals import NO_USAGE
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, text_preview, text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
 from tui_agent.protocol.events.context import ContextReduced, ContextTruncated
@@ -42,8 +41,10 @@ from tui_agent.protocol.events.turn import (
     UserSteered,
     UserUnqueued,
 )
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ToolCallPart, text_previews
+from tui_agent.protocol.stored_text import text_preview, text_size
 
 _VALUE_LISTS = ("queue", "open_calls", "delegates", "permissions", "jobs", "questions")
 """Names of the fields that are a dict in `Draft`, and a tuple of its values in the view."""

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import CallId, JobId, LongText, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.job import JobEnd, JobFinished, JobProgress, JobStarted
 from tui_agent.protocol.events.session import RunStarted
+from tui_agent.protocol.ids import CallId, JobId
+from tui_agent.protocol.stored_text import LongText, text_preview
 
 OUTPUT_TAIL_CHARS = 32 * 1024
 """When a job's output is cut, this many characters at its end are kept."""

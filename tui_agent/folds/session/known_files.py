@@ -6,8 +6,7 @@ Invariant: only records are used, so the app and the command line choose the sam
 from collections.abc import Sequence
 from typing import Final
 
-from tui_agent.folds.base import current_branch
-from tui_agent.protocol.base import MAIN_AGENT, CallId, Payload
+from tui_agent.folds.projection import current_branch
 from tui_agent.protocol.envelope import Envelope, Record, known_events
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged
 from tui_agent.protocol.events.session import RunStarted, SessionForked, SessionHeadMoved
@@ -19,6 +18,8 @@ from tui_agent.protocol.events.turn import (
     UserShellFinished,
     UserShellStarted,
 )
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import MAIN_AGENT, CallId
 
 _ENDS: Final = (
     IterationFinished,

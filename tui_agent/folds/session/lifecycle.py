@@ -9,7 +9,6 @@ from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.agents import delegate_chain
 from tui_agent.folds.session.session_state import Draft
 from tui_agent.folds.session.state_view import ReadFile, UncheckpointedChange
-from tui_agent.protocol.base import MAIN_AGENT, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
     ContextCompacted,
@@ -37,7 +36,9 @@ from tui_agent.protocol.events.session import (
     WorkspaceMoved,
 )
 from tui_agent.protocol.events.slash_command import CommandsOffered
+from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.settings import BudgetUse, SessionSettings
+from tui_agent.protocol.stored_text import text_preview
 
 LIFECYCLE_HANDLERS: Handlers[Draft] = Handlers()
 

@@ -10,7 +10,6 @@ from tui_agent.folds.session.stale_test_results import NO_LATER_CHANGES, LaterCh
 from tui_agent.folds.session.state_view import OpenCall, ReadFile, UncheckpointedChange, own_subtask
 from tui_agent.folds.usage_totals import NO_USAGE, UsageTotals
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JobId, JsonMap, RequestId, RunId
 from tui_agent.protocol.events.instructions import SkillRecord
 from tui_agent.protocol.events.job import JobStarted
 from tui_agent.protocol.events.model import ModelFailed, ModelResponded
@@ -25,7 +24,9 @@ from tui_agent.protocol.events.turn import (
     UserQueued,
     UserShellStarted,
 )
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, JobId, RequestId, RunId
 from tui_agent.protocol.settings import AgentState, BudgetUse, SessionSettings
+from tui_agent.protocol.stored_text import JsonMap
 from tui_agent.units import combine_precision
 
 

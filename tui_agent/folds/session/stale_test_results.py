@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Final
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import CallId, Payload
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.unicode_text import format_count
 
 TEST_TOOL: Final = "run_tests"

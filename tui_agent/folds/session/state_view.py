@@ -19,7 +19,6 @@ from tui_agent.folds.session.changed_files import ChangedFile, unchanged_file
 from tui_agent.folds.session.stale_test_results import NO_LATER_CHANGES, LaterChanges
 from tui_agent.folds.usage_totals import NO_USAGE, UsageTotals
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JsonMap, RequestId, RunId, text_preview
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.instructions import InstructionFile, SkillRecord
 from tui_agent.protocol.events.job import JobStarted
@@ -34,8 +33,10 @@ from tui_agent.protocol.events.turn import (
     UserQueued,
     UserShellStarted,
 )
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId, RunId
 from tui_agent.protocol.parts import Content, ImageContent
 from tui_agent.protocol.settings import AgentState, BudgetUse, SessionSettings
+from tui_agent.protocol.stored_text import JsonMap, text_preview
 from tui_agent.units import CostPrecision
 
 COMPACTING_REASON = "summarising"

@@ -3,9 +3,9 @@
 from typing import Final
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import MAIN_AGENT
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.todo import TodoItem, TodoStatus, TodoUpdated
+from tui_agent.protocol.ids import MAIN_AGENT
 
 DONE_STATUSES: Final[frozenset[TodoStatus]] = frozenset(("completed", "verified"))
 CLOSED_STATUSES: Final[frozenset[TodoStatus]] = DONE_STATUSES | {"abandoned"}

@@ -10,7 +10,6 @@ from tui_agent.folds.text.labels import TOOL_END_LABELS, TURN_END_LABELS
 from tui_agent.folds.trace.span_tree import Node, SpanTree
 from tui_agent.folds.trace.spans import SpanState, TraceView
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, RequestId, text_preview, text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import ContextCompacted, ContextPacked
@@ -31,7 +30,9 @@ from tui_agent.protocol.events.turn import (
     TurnFinished,
     TurnStarted,
 )
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.parts import Usage
+from tui_agent.protocol.stored_text import text_preview, text_size
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_tokens
 

@@ -11,7 +11,6 @@ from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.changed_files import ModifiedFiles
 from tui_agent.folds.session.stale_test_results import NO_LATER_CHANGES, LaterChanges
 from tui_agent.folds.usage_totals import NO_USAGE
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, BlobText, CallId, text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
     ContextPacked,
@@ -25,7 +24,9 @@ from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.parts import TextContent, ToolCallPart, text_previews
+from tui_agent.protocol.stored_text import BlobText, text_size
 from tui_agent.units import CostPrecision
 
 SEARCHES = frozenset(("search", "find"))

@@ -9,13 +9,14 @@ from typing import Literal, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.protocol.base import AgentId, CallId, LongText, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import TurnStarted
+from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.parts import ModelPart, TextContent, ToolCallPart
+from tui_agent.protocol.stored_text import LongText, text_preview
 from tui_agent.protocol.unicode_text import clip_line
 
 PartType: TypeAlias = Literal["reasoning", "text", "tool_call", "tool_result", "patch"]

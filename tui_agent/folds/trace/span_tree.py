@@ -15,9 +15,9 @@ from pydantic import TypeAdapter
 from tui_agent.folds.trace.spans import Span, SpanKind, SpanState, TraceView
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS, PackedList
 from tui_agent.folds.usage_totals import NO_USAGE, UsageTotals
-from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelFailed, ModelResponded
+from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import Usage
 
 GROUPS: frozenset[SpanKind] = frozenset(("turn", "iteration"))

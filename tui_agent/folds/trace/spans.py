@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import AgentId
+from tui_agent.protocol.ids import AgentId
 from tui_agent.units import CostPrecision
 
 SpanKind: TypeAlias = Literal["turn", "iteration", "model", "tool", "subtask", "compaction"]

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import MAIN_AGENT
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.context import ContextCompacted
 from tui_agent.protocol.events.files import FileChanged
@@ -16,6 +15,7 @@ from tui_agent.protocol.events.model import ModelFailed, ModelResponded
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived, UserSteered
+from tui_agent.protocol.ids import MAIN_AGENT
 
 PAUSE_S = 8.0
 Mark: TypeAlias = Literal["you", "files", "error", "compaction"]

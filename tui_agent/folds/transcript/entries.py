@@ -9,11 +9,12 @@ from typing import Literal, TypeAlias
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.changed_files import FolderFiles
 from tui_agent.folds.usage_totals import NO_USAGE, UsageTotals
-from tui_agent.protocol.base import AgentId, CallId, JsonMap, LongText, RequestId, text_preview
-from tui_agent.protocol.display import DisplayBlock
+from tui_agent.protocol.display_blocks import DisplayBlock
 from tui_agent.protocol.events.turn import TurnEnd
+from tui_agent.protocol.ids import AgentId, CallId, RequestId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ImageContent
+from tui_agent.protocol.stored_text import JsonMap, LongText, text_preview
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import CostPrecision
 

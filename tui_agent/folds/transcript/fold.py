@@ -19,8 +19,7 @@ from tui_agent.folds.transcript.notices import NOTICE_HANDLERS, count_unknown
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 from tui_agent.folds.transcript.tool_calls import TOOL_HANDLERS
 from tui_agent.folds.transcript.transcript_state import Draft
-from tui_agent.protocol.base import text_preview
-from tui_agent.protocol.display import MarkdownBlock
+from tui_agent.protocol.display_blocks import MarkdownBlock
 from tui_agent.protocol.envelope import Envelope, UnknownEvent
 from tui_agent.protocol.events.context import (
     ContextCompacted,
@@ -37,6 +36,7 @@ from tui_agent.protocol.events.context import (
 from tui_agent.protocol.events.instructions import InstructionsLoaded
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.protocol.events.session import SessionContextLoaded
+from tui_agent.protocol.stored_text import text_preview
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_percent, format_tokens
 

@@ -15,7 +15,6 @@ from tui_agent.folds.transcript.entries import (
     UserEntry,
 )
 from tui_agent.folds.transcript.transcript_state import Draft, TurnSums
-from tui_agent.protocol.base import MAIN_AGENT, BlobText, LongText, RequestId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.model import (
@@ -36,9 +35,11 @@ from tui_agent.protocol.events.turn import (
     UserSteered,
     UserUnqueued,
 )
+from tui_agent.protocol.ids import MAIN_AGENT, RequestId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ReasoningPart, TextPart
 from tui_agent.protocol.settings import AgentState
+from tui_agent.protocol.stored_text import BlobText, LongText
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_elapsed
 

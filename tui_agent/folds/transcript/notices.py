@@ -23,8 +23,7 @@ from tui_agent.folds.text.undo_sentences import (
 from tui_agent.folds.transcript.entries import NoticeEntry, NoticeLevel, UserEntry
 from tui_agent.folds.transcript.streamed_entries import OUTPUT_TAIL_CHARS
 from tui_agent.folds.transcript.transcript_state import Draft, EndedJob
-from tui_agent.protocol.base import CallId, text_preview
-from tui_agent.protocol.display import TerminalBlock, TextBlock
+from tui_agent.protocol.display_blocks import TerminalBlock, TextBlock
 from tui_agent.protocol.envelope import Envelope, UnknownEvent
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.hook import HOOK_STOPPED, REFUSED_MESSAGE, HookRan
@@ -46,6 +45,8 @@ from tui_agent.protocol.events.session import (
 )
 from tui_agent.protocol.events.slash_command import CommandRan
 from tui_agent.protocol.events.turn import ShellEnd, UserShellFinished, UserShellProgress, UserShellStarted
+from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.stored_text import text_preview
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_bytes, format_cost, format_milliseconds, format_time_limit, format_tokens
 
@@ -60,11 +61,7 @@ _SETTINGS = {
     "map_options": "map",
     "budgets": "limits",
 }
-_LIMIT_UNITS = {
-    "max_parts": "message part",
-    "max_iterations": "iteration",
-    "max_turns": "turn",
-}
+_LIMIT_UNITS = {"max_parts": "message part", "max_iterations": "iteration", "max_turns": "turn"}
 _SET_PRICE = "To set the price, add input_price and output_price to its profile."
 _HIDDEN_NOTE = ("kept out of the context",)
 _SHELL_ENDS: dict[ShellEnd, str] = {

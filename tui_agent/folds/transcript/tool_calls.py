@@ -6,14 +6,15 @@ from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.text.labels import TOOL_END_LABELS, describe_saved_rule
 from tui_agent.folds.transcript.entries import Subtask, ToolEntry, ToolState, TurnEntry
 from tui_agent.folds.transcript.transcript_state import Draft
-from tui_agent.protocol.base import AgentId, CallId, JsonMap, text_preview
-from tui_agent.protocol.display import DiffBlock, TextBlock
+from tui_agent.protocol.display_blocks import DiffBlock, TextBlock
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.files import CheckpointTaken, FileChanged
 from tui_agent.protocol.events.model import ModelRequested, ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted, ToolStatus
+from tui_agent.protocol.ids import AgentId, CallId
+from tui_agent.protocol.stored_text import JsonMap, text_preview
 
 TOOL_HANDLERS: Handlers[Draft] = Handlers()
 

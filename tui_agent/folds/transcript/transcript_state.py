@@ -22,12 +22,12 @@ from tui_agent.folds.transcript.entries import (
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 from tui_agent.folds.transcript.streamed_entries import EntryList
 from tui_agent.folds.usage_totals import NO_USAGE
-from tui_agent.protocol.base import AgentId, CallId, JobId, RequestId
-from tui_agent.protocol.display import DisplayBlock
+from tui_agent.protocol.display_blocks import DisplayBlock
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import Truncation
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import FaultKind
+from tui_agent.protocol.ids import AgentId, CallId, JobId, RequestId
 
 Head: TypeAlias = tuple[str, int, float, int, int, AgentId]
 """The fields of `EntryBase`, in order."""

@@ -10,9 +10,9 @@ from pydantic_core import to_json
 from tui_agent.mcp.content.outside_text import clean_line, clean_text
 from tui_agent.ports.log import Blobs
 from tui_agent.ports.tool import ToolResult
-from tui_agent.protocol.base import JsonMap
-from tui_agent.protocol.display import DisplayBlock, ImageBlock, TextBlock
+from tui_agent.protocol.display_blocks import DisplayBlock, ImageBlock, TextBlock
 from tui_agent.protocol.parts import Content, ImageContent, TextContent, image_type
+from tui_agent.protocol.stored_text import JsonMap
 from tui_agent.protocol.unicode_text import format_count
 
 MAX_DATA_BYTES = 256_000

@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.mcp.content.outside_text import clean_text
-from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.stored_text import JsonMap
 
 MAX_BYTES = 24_000
 """Maximum size of a schema. A larger schema is replaced by a schema that accepts any object."""

@@ -20,7 +20,7 @@ from tui_agent.plugin_functions import Fold, FunctionPane
 from tui_agent.plugin_host.error_text import describe_plugin_error, locate_plugin_error
 from tui_agent.plugin_host.panes.pane_messages import BLOCKS, MAX_BYTES
 from tui_agent.plugin_host.plugin_imports import import_folds
-from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.display_blocks import TextBlock
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.protocol.events.session import SessionHeadMoved

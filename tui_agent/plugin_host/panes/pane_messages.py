@@ -10,8 +10,8 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from tui_agent.protocol.base import FrozenModel
-from tui_agent.protocol.display import DisplayBlock
+from tui_agent.protocol.display_blocks import DisplayBlock
+from tui_agent.protocol.frozen_model import FrozenModel
 
 MAX_BYTES: Final = 64_000
 """Maximum size of a pane's blocks as JSON."""

@@ -2,8 +2,10 @@
 
 from typing import Literal
 
-from tui_agent.protocol.base import AgentId, CallId, LongText, Payload
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.settings import AgentState, ModelInfo, PolicyName
+from tui_agent.protocol.stored_text import LongText
 
 
 class AgentSpawned(Payload):

@@ -5,9 +5,11 @@ from typing import Literal, TypeAlias
 from pydantic import Field, JsonValue
 
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import CallId, FrozenModel, LongText, Payload, RequestId
+from tui_agent.protocol.frozen_model import FrozenModel, Payload
+from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.messages import SummaryShare
 from tui_agent.protocol.settings import ContextMode
+from tui_agent.protocol.stored_text import LongText
 
 SectionName: TypeAlias = Literal[
     "system",

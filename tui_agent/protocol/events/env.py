@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from tui_agent.protocol.base import Payload
+from tui_agent.protocol.frozen_model import Payload
 
 LOCAL_ENVIRONMENT = "local"
 """Name of the environment that runs commands on this machine."""

@@ -2,7 +2,9 @@
 
 from typing import Literal
 
-from tui_agent.protocol.base import CallId, LongText, Payload
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.stored_text import LongText
 
 
 class TestFinished(Payload):

@@ -4,7 +4,8 @@ from typing import Final, Literal, TypeAlias
 
 from pydantic import Field
 
-from tui_agent.protocol.base import CallId, FrozenModel, Payload
+from tui_agent.protocol.frozen_model import FrozenModel, Payload
+from tui_agent.protocol.ids import CallId
 
 Author: TypeAlias = Literal["agent", "command", "human"]
 UNNAMED_AUTHOR: Final = "you or another session"

@@ -2,7 +2,9 @@
 
 from typing import Final, Literal, TypeAlias
 
-from tui_agent.protocol.base import CallId, JsonMap, LongText, Payload
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.stored_text import JsonMap, LongText
 
 HookEvent: TypeAlias = Literal[
     "before_tool",

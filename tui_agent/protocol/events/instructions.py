@@ -2,7 +2,8 @@
 
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.base import FrozenModel, LongText, Payload
+from tui_agent.protocol.frozen_model import FrozenModel, Payload
+from tui_agent.protocol.stored_text import LongText
 
 InstructionScope: TypeAlias = Literal["user", "project", "nested"]
 

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
-from tui_agent.protocol.base import CallId, JobId, LongText, Payload
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import CallId, JobId
+from tui_agent.protocol.stored_text import LongText
 
 JobEnd: TypeAlias = Literal["exited", "stopped", "session", "forked", "failed", "lost"]
 """The end of a job.

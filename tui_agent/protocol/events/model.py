@@ -2,9 +2,11 @@
 
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.base import AgentId, CallId, LongText, Payload, RequestId
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import AgentId, CallId, RequestId
 from tui_agent.protocol.parts import ModelPart, Usage
 from tui_agent.protocol.settings import ModelInfo
+from tui_agent.protocol.stored_text import LongText
 from tui_agent.units import CostPrecision
 
 FaultKind: TypeAlias = Literal[

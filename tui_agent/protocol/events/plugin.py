@@ -4,7 +4,8 @@ from typing import Literal, TypeAlias
 
 from pydantic import JsonValue
 
-from tui_agent.protocol.base import FrozenModel, JsonMap, Payload
+from tui_agent.protocol.frozen_model import FrozenModel, Payload
+from tui_agent.protocol.stored_text import JsonMap
 
 MCP_OWNER = "mcp:"
 """Prefix of the field `plugin` in events of an MCP server; the server's name follows."""

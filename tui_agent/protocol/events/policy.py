@@ -2,10 +2,12 @@
 
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.base import CallId, FrozenModel, LongText, Payload, RequestId
-from tui_agent.protocol.display import DisplayBlock
+from tui_agent.protocol.display_blocks import DisplayBlock
 from tui_agent.protocol.effects import Effect
+from tui_agent.protocol.frozen_model import FrozenModel, Payload
+from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.settings import PolicyName
+from tui_agent.protocol.stored_text import LongText
 
 Reach: TypeAlias = Literal["once", "session", "always", "everywhere"]
 """The reach of an answer to an approval: the calls that it allows.

@@ -4,8 +4,10 @@ from typing import Final, Literal, TypeAlias
 
 from pydantic import JsonValue
 
-from tui_agent.protocol.base import CallId, FrozenModel, LongText, Payload, RunId, SessionId
+from tui_agent.protocol.frozen_model import FrozenModel, Payload
+from tui_agent.protocol.ids import CallId, RunId, SessionId
 from tui_agent.protocol.settings import BudgetUse, ContextMode, Effort, ModelInfo, SessionSettings
+from tui_agent.protocol.stored_text import LongText
 
 
 class SessionStarted(Payload):

@@ -2,7 +2,8 @@
 
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.base import LongText, Payload
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.stored_text import LongText
 
 SimulationRole: TypeAlias = Literal["user", "agent", "environment", "orchestrator", "system"]
 Viewer: TypeAlias = Literal["user", "agent", "orchestrator", "system"]

@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from tui_agent.protocol.base import FrozenModel, Payload
-from tui_agent.protocol.display import DisplayBlock
+from tui_agent.protocol.display_blocks import DisplayBlock
+from tui_agent.protocol.frozen_model import FrozenModel, Payload
 
 
 class OfferedCommand(FrozenModel):

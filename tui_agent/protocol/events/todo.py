@@ -2,7 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.base import FrozenModel, Payload
+from tui_agent.protocol.frozen_model import FrozenModel, Payload
 
 TodoStatus: TypeAlias = Literal["pending", "in_progress", "completed", "abandoned", "verified"]
 

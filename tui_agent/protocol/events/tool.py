@@ -3,9 +3,11 @@
 from typing import Literal, TypeAlias
 
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import CallId, JsonMap, LongText, Payload
-from tui_agent.protocol.display import DisplayBlock
+from tui_agent.protocol.display_blocks import DisplayBlock
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import Content
+from tui_agent.protocol.stored_text import JsonMap, LongText
 
 ToolStatus: TypeAlias = Literal["ok", "failed", "invalid", "denied", "interrupted", "lost"]
 

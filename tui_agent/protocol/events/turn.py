@@ -2,9 +2,11 @@
 
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.base import LongText, Payload, RequestId
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ImageContent
+from tui_agent.protocol.stored_text import LongText
 
 TurnEnd: TypeAlias = Literal[
     "finished",

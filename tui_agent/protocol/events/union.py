@@ -7,7 +7,6 @@ from typing import Annotated, TypeAlias, get_args
 
 from pydantic import Field
 
-from tui_agent.protocol.base import Payload
 from tui_agent.protocol.events import (
     agent,
     context,
@@ -27,6 +26,7 @@ from tui_agent.protocol.events import (
     turn,
 )
 from tui_agent.protocol.events import eval as evaluation
+from tui_agent.protocol.frozen_model import Payload
 
 CorePayload: TypeAlias = Annotated[
     session.SessionStarted

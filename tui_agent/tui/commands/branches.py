@@ -13,7 +13,7 @@ from tui_agent.tui.modals.fork_request import ForkPoint
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.screens.compare.screen import CompareScreen
 from tui_agent.tui.screens.tree import fork as tree_fork
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.untrusted_text import clean_line
 
 NOTHING = "Nothing to fork yet: send a message first."
 MAX_NAMES = 2

@@ -4,7 +4,7 @@ from tui_agent.config.settings.config_toml_edits import Value, save_value
 from tui_agent.config.settings.layers import load_config, parse_config
 from tui_agent.errors import TuiAgentError
 from tui_agent.tui.app_context import AppContext
-from tui_agent.tui.text import shorten_home
+from tui_agent.tui.untrusted_text import shorten_home
 from tui_agent.tui.widgets.key_settings import apply_key_settings
 
 AT_ONCE = ("theme", "vim", "keys", "status", "notifications")

@@ -18,8 +18,8 @@ from tui_agent.protocol.events.context import SectionName
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.context_bar import bar, meter_role, ticks, words
-from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.untrusted_text import clean_line
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.lists import Intent
 from tui_agent.tui.widgets.rows import Part, part

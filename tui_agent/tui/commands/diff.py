@@ -2,13 +2,13 @@
 
 import re
 
-from tui_agent.folds.base import fold
+from tui_agent.folds.projection import fold
 from tui_agent.folds.session.changed_files import FilesChanged, FilesChangedView
 from tui_agent.folds.transcript.entries import TurnEntry
-from tui_agent.protocol.base import Payload
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointTaken, FileChanged
 from tui_agent.protocol.events.turn import TurnStarted
+from tui_agent.protocol.frozen_model import Payload
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.modals.diff import DiffSheet
 

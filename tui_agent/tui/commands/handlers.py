@@ -14,11 +14,11 @@ from tui_agent.tui.commands import (
     compaction,
     cost,
     diff,
-    info,
+    doctor_export_bug,
+    help_and_lists,
     keys,
     model,
     replay,
-    reports,
     session,
     setting_pickers,
     settings,
@@ -67,11 +67,14 @@ def _needs_argument(hint: str, handler: Handler) -> Handler:
 
 
 HANDLERS: Final[Mapping[str, Handler]] = {
-    "help": info.show_help,
+    "help": help_and_lists.show_help,
     "status": _with_options(
-        status.show_status, tools=info.show_tools, plugins=info.show_plugins, mcp=info.show_servers
+        status.show_status,
+        tools=help_and_lists.show_tools,
+        plugins=help_and_lists.show_plugins,
+        mcp=help_and_lists.show_servers,
     ),
-    "todo": info.show_todo,
+    "todo": help_and_lists.show_todo,
     "trace": session.show_trace,
     "context": lambda context, _: context.app.push_screen(ContextSheet(context)),
     "map": lambda context, argument: context.app.push_screen(MapScreen(context, argument)),
@@ -80,9 +83,9 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "memory": skills_and_notes.show_memory,
     "jobs": lambda context, _: context.app.push_screen(JobsScreen(context)),
     "evals": open_board,
-    "doctor": _with_options(reports.show_doctor, report=reports.report_bug),
-    "sidebar": info.toggle_sidebar,
-    "palette": info.open_palette,
+    "doctor": _with_options(doctor_export_bug.show_doctor, report=doctor_export_bug.report_bug),
+    "sidebar": help_and_lists.toggle_sidebar,
+    "palette": help_and_lists.open_palette,
     "model": _with_options(
         model.choose_model_or_provider, reasoning=setting_pickers.choose_effort, url=model.use_base_url
     ),
@@ -116,7 +119,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     ),
     "fork": branches.fork,
     "what_if": branches.what_if,
-    "export": reports.export,
+    "export": doctor_export_bug.export,
     "shell": _needs_argument(
         "/run needs a command, for example /run git status or !git status.", shell.run_command
     ),
@@ -125,7 +128,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
         "/search needs text to look for, for example /search duration.", shell.search_files
     ),
     "compact": compaction.compact,
-    "pane": info.open_pane,
+    "pane": help_and_lists.open_pane,
     "own_commands": skills_and_notes.list_commands,
     "reload": lambda context, _: context.submit(ReloadPlugins()),
     "skills": skills_and_notes.choose_skill,
@@ -140,7 +143,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "to_end": lambda context, _: context.chat.to_end(),
     "page_up": lambda context, _: context.chat.scroll_pages(-1),
     "page_down": lambda context, _: context.chat.scroll_pages(1),
-    "open_block": info.toggle_block,
+    "open_block": help_and_lists.toggle_block,
     "write": lambda context, _: context.editor.focus(),
     "watch_session": lambda context, _: context.sessions.watch(),
     "start": lambda context, argument: context.start_page.choose(argument),

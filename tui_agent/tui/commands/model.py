@@ -19,7 +19,7 @@ from tui_agent.tui.modals.model_picker import ACT, OWN_SERVER_AT, choose_model
 from tui_agent.tui.modals.model_setup import ADDRESS, KEY, MODEL, OWN_SERVER, Provider, ProviderForm
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.panes.model_discovery import suggested_model, vendor_title
-from tui_agent.tui.text import clean_line, shorten_home
+from tui_agent.tui.untrusted_text import clean_line, shorten_home
 from tui_agent.units import format_duration
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import cast
 
 from tui_agent.config.paths import is_session_stored
-from tui_agent.protocol.base import LongText
 from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.stored_text import LongText
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.screens.replay.live_log import FollowingScreen
 from tui_agent.tui.screens.replay.replay_protocols import ReplayHost, ReplaySource

@@ -11,19 +11,19 @@ from pathlib import Path
 
 from tui_agent.config.paths import is_session_stored
 from tui_agent.errors import TuiAgentError
-from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import Pause, Rename, Resume, SendQueued, Unqueue
 from tui_agent.protocol.events.turn import UserQueued
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import ImageContent
 from tui_agent.protocol.settings import PAUSE_PENDING
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import json_rows, text_of
-from tui_agent.tui.commands.info import show_command_output
+from tui_agent.tui.commands.help_and_lists import show_command_output
 from tui_agent.tui.modals.confirm import QuitQuestion, describe_running_work
 from tui_agent.tui.prompt.attachments import Picture
 from tui_agent.tui.screens.sessions.screen import SessionsScreen
 from tui_agent.tui.screens.trace.screen import TraceScreen
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.untrusted_text import clean_line
 
 SESSION_ID_PREFIX = "ses_"
 """The prefix of all session ids."""

@@ -7,15 +7,15 @@ from tui_agent.protocol.commands import Delegate, SetAgent, SetBudgets, SetEffor
 from tui_agent.protocol.settings import EFFORTS, POLICIES, Budgets, Effort, UserPolicy
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import JsonRow, json_rows, non_json_text, text_of
-from tui_agent.tui.commands.info import offers
+from tui_agent.tui.commands.help_and_lists import offers
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.modals.policy import FileRule, PolicySheet
 from tui_agent.tui.panes.policy import policy_after
-from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.first_frame import theme_folders
 from tui_agent.tui.theme.theme import DEFAULT_THEME, ThemeFile, discover
+from tui_agent.tui.untrusted_text import clean_line
 from tui_agent.units import format_cost
 
 

@@ -6,7 +6,7 @@ from tui_agent.config.settings.setting_list import ConfigEntry, list_plugin_sett
 from tui_agent.protocol.events.plugin import PluginLoaded
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.commands.config_file import save_setting
-from tui_agent.tui.commands.info import offers
+from tui_agent.tui.commands.help_and_lists import offers
 from tui_agent.tui.commands.keys import edit_keys
 from tui_agent.tui.commands.setting_pickers import list_agents
 from tui_agent.tui.commands.sheets import open_picker

@@ -17,7 +17,7 @@ from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.keys_and_commands import TYPED
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.modals.viewer import show
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.untrusted_text import clean_line
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.units import format_bytes, format_day
 

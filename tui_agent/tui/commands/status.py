@@ -20,12 +20,12 @@ from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import json_rows, text_of
-from tui_agent.tui.commands.info import offers
+from tui_agent.tui.commands.help_and_lists import offers
 from tui_agent.tui.modals.viewer import show, warn_newest_only
 from tui_agent.tui.panes.context_bar import words as meter_words
 from tui_agent.tui.panes.policy import policy_words
 from tui_agent.tui.panes.status_text import status_of
-from tui_agent.tui.text import clean_line, shorten_home
+from tui_agent.tui.untrusted_text import clean_line, shorten_home
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.units import format_cost, format_tokens
 

@@ -11,14 +11,13 @@ from textual import events
 
 from tui_agent.folds.transcript.entries import Entry, NoticeEntry, TranscriptView, TurnEntry, UserEntry
 from tui_agent.folds.transcript.fold import Transcript
-from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.stored_text import BlobText
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.keys_and_commands import BY_NAME, Scope
 from tui_agent.tui.modals.confirm import open_link
 from tui_agent.tui.panes.start import first_page
-from tui_agent.tui.text import clean_line
 from tui_agent.tui.time_slice import Slices
 from tui_agent.tui.transcript.chat_search import pattern_of
 from tui_agent.tui.transcript.entry_drawing import long_texts
@@ -26,6 +25,7 @@ from tui_agent.tui.transcript.layout import WINDOW_ENTRIES, Layout, Window, inde
 from tui_agent.tui.transcript.transcript_messages import BlobWanted, EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.viewport import RowPosition
 from tui_agent.tui.transcript.widget import TranscriptWidget
+from tui_agent.tui.untrusted_text import clean_line
 
 MAX_BLOBS = 200
 """Maximum number of long texts to keep in memory."""

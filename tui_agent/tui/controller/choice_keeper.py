@@ -33,7 +33,7 @@ from tui_agent.protocol.commands import (
 )
 from tui_agent.protocol.settings import POLICIES, ModelInfo, UserPolicy
 from tui_agent.tui.app_context import AppContext
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.untrusted_text import clean_line
 
 WORK: Final = SubmitPrompt, Steer, Queue, SendQueued, ContinueTurn, Delegate, RunCommand, WriteGuide
 """Commands that give the agent work, such as a message."""

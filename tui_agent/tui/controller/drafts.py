@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tui_agent.ports.session import AppSession, read_text_or_preview
-from tui_agent.protocol.base import LongText
+from tui_agent.protocol.stored_text import LongText
 from tui_agent.tui.app_context import AppContext
 
 DRAFT_S = 0.3

@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from textual import events
 
-from tui_agent.protocol.base import CallId
+from tui_agent.protocol.ids import CallId
 from tui_agent.tui.controller.controller_protocols import SessionHost
 from tui_agent.tui.modals.approval_state import WORDS
 from tui_agent.tui.widgets.covered_prompt import RECENT_S

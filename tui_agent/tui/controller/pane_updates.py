@@ -16,7 +16,7 @@ from tui_agent.tui.controller.prompt_updates import PromptUpdater
 from tui_agent.tui.controller.screen_errors import REPORT
 from tui_agent.tui.panes.status_line import StatusView
 from tui_agent.tui.panes.status_text import status_of
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.untrusted_text import clean_line
 from tui_agent.tui.widgets.sheet import Sheet
 
 NOT_STORED: Final = "The rest of this turn could not be stored."

@@ -10,7 +10,7 @@ from tui_agent.protocol.unicode_text import MAX_MESSAGE_CHARS, describe_long_mes
 from tui_agent.tui.controller.controller_protocols import SessionHost
 from tui_agent.tui.keys_and_commands import TYPED, command_word, is_shell_line, suggest_command
 from tui_agent.tui.prompt.prompt import Prompt
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.untrusted_text import clean_line
 from tui_agent.tui.widgets.lists import Intent
 
 

@@ -10,16 +10,16 @@ from pathlib import Path
 from tui_agent.folds.context.meter import ContextMeterView
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.text.session_figures import estimate_next_turn
-from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.plugin import RESOURCES, PluginLoaded
 from tui_agent.protocol.events.slash_command import OfferedCommand
 from tui_agent.protocol.settings import SessionSettings
+from tui_agent.protocol.stored_text import text_preview
 from tui_agent.tui.controller.controller_protocols import SessionHost
 from tui_agent.tui.keys_and_commands import TYPED, Action
 from tui_agent.tui.panes.policy import policy_words
 from tui_agent.tui.prompt.completion import AT_SIGN
 from tui_agent.tui.prompt.prompt import PLACEHOLDER
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.untrusted_text import clean_line
 from tui_agent.units import format_cost, format_estimate
 
 

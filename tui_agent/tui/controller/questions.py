@@ -7,10 +7,11 @@ import time
 
 from tui_agent.folds.session.approvals import ApprovalsView
 from tui_agent.folds.session.state_view import SessionStateView
-from tui_agent.protocol.base import RequestId, text_preview
 from tui_agent.protocol.commands import AnswerQuestion, ContinueTurn, DecidePermission
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import QuestionAsked
+from tui_agent.protocol.ids import RequestId
+from tui_agent.protocol.stored_text import text_preview
 from tui_agent.tui.controller.controller_protocols import SessionHost
 from tui_agent.tui.controller.early_answers import EarlyAnswers
 from tui_agent.tui.keys_and_commands import command_word, is_shell_line

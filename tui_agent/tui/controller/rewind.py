@@ -20,7 +20,7 @@ from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.controller.controller_protocols import SessionHost
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.modals.undo_question import FileChoice, describe_change
-from tui_agent.tui.text import clean_line, fit
+from tui_agent.tui.untrusted_text import clean_line, fit
 from tui_agent.tui.widgets.sheet import NO_ROW
 from tui_agent.units import format_age, format_number
 

@@ -15,7 +15,7 @@ from typing import Final
 from tui_agent.config.paths import screen_error_log
 from tui_agent.folds.screen_folds import describe_error
 from tui_agent.tui.app_context import AppContext
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.untrusted_text import clean_line
 
 MAX_BYTES: Final = 1 << 20
 """Maximum size of a fault file in bytes. A larger file is emptied before the next error."""

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.config.settings import layers
 from tui_agent.config.settings.api_keys import Keys
 from tui_agent.config.settings.settings import Config, ModelProfile

@@ -11,8 +11,8 @@ from tui_agent.folds.comparison.net_changes import diff_contents
 from tui_agent.folds.session.changed_files import ChangedFile
 from tui_agent.folds.transcript.entries import AnswerEntry
 from tui_agent.ports.session import read_text
-from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.stored_text import LongText, text_preview
 from tui_agent.tui.app_context import AppContext
 
 

@@ -10,8 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, Literal, cast
 
-from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import is_session_stored
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import SessionLocked, TuiAgentError
 from tui_agent.folds.screen_folds import Views
 from tui_agent.ports.session import AppSession

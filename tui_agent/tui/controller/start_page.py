@@ -16,7 +16,7 @@ from tui_agent.tui.panes.model_discovery import (
 )
 from tui_agent.tui.panes.start import UNOPENED, WATCH, StartContent
 from tui_agent.tui.prompt.prompt import PLACEHOLDER
-from tui_agent.tui.text import clean_line, shorten_home
+from tui_agent.tui.untrusted_text import clean_line, shorten_home
 
 
 class StartPage:

@@ -15,7 +15,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from tui_agent.tui.controller.controller_protocols import SessionHost
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.untrusted_text import clean_line
 from tui_agent.units import format_time_limit
 
 PAUSE_S: Final = 1.0

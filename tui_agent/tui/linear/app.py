@@ -16,11 +16,11 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import find_paths, is_session_stored
 from tui_agent.config.project import trust
 from tui_agent.config.project.trust import load_projects
 from tui_agent.config.project.trust_effects import describe_effect
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.ports.session import AppSession
 from tui_agent.protocol.commands import ContinueTurn, SubmitPrompt
@@ -29,7 +29,7 @@ from tui_agent.session.engine_handle import EngineLink
 from tui_agent.tui.linear.line_printer import HELP, LinePrinter, Say
 from tui_agent.tui.modals.trust import Answer
 from tui_agent.tui.terminal.terminal import farewell
-from tui_agent.tui.text import clean, clean_line
+from tui_agent.tui.untrusted_text import clean, clean_line
 
 ReadLine = Callable[[], Awaitable[str | None]]
 ENGINE_EXIT_S = 5.0

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from tui_agent.errors import BlobNotFound
-from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.comparison.net_changes import diff_contents
+from tui_agent.folds.projection import current_branch, fold
 from tui_agent.folds.session.approvals import Approvals
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChanged, format_folders
 from tui_agent.folds.session.fold import SessionState
@@ -29,7 +29,6 @@ from tui_agent.folds.text.undo_sentences import (
 )
 from tui_agent.ports.session import AppSession
 from tui_agent.protocol.app_commands import SHARED_COMMANDS
-from tui_agent.protocol.base import MAIN_AGENT, text_preview
 from tui_agent.protocol.commands import (
     AnswerQuestion,
     Command,
@@ -70,14 +69,16 @@ from tui_agent.protocol.events.turn import (
     UserMessageReceived,
     UserSteered,
 )
+from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextPart
+from tui_agent.protocol.stored_text import text_preview
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.session.command_effects import describe_effect
 from tui_agent.session.headless_turn import block_text
 from tui_agent.tui.modals.effect_table import effect_lines, numbered_commands, question_of
-from tui_agent.tui.text import clean, clean_line, reveal_line
 from tui_agent.tui.transcript.diff import parse_diff
+from tui_agent.tui.untrusted_text import clean, clean_line, reveal_line
 from tui_agent.units import format_duration, format_percent
 
 Say = Callable[[str], None]

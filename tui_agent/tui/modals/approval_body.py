@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from textual.strip import Strip
 
-from tui_agent.protocol.display import DiffBlock, DisplayBlock, TerminalBlock, TextBlock
+from tui_agent.protocol.display_blocks import DiffBlock, DisplayBlock, TerminalBlock, TextBlock
 from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.settings import POLICIES
@@ -23,8 +23,8 @@ from tui_agent.tui.modals.effect_table import (
 from tui_agent.tui.modals.exact_command import command_rows, command_text, is_command
 from tui_agent.tui.modals.preview_rows import PreviewTexts, ReadLong, block_rows
 from tui_agent.tui.panes.policy import policy_role, policy_words
-from tui_agent.tui.text import fit, reveal_line
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.untrusted_text import fit, reveal_line
 from tui_agent.tui.widgets.rows import Part, wrap
 from tui_agent.tui.widgets.sheet import Sheet
 from tui_agent.units import NO_LINES, format_line_changes, format_time_limit

@@ -13,8 +13,8 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.modals.approval_state import ANSWERS, WORDS, Answer, ApprovalState, Plan
 from tui_agent.tui.modals.effect_table import question_of
-from tui_agent.tui.text import clean, fit
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.untrusted_text import clean, fit
 from tui_agent.tui.widgets.rows import Part, Pen, cells, wrap
 
 MIN_COMMAND_ROWS: Final = 3

@@ -10,12 +10,12 @@ from textual.strip import Strip
 
 from tui_agent.folds.text.labels import always_label
 from tui_agent.protocol.commands import DecidePermission
-from tui_agent.protocol.display import DiffBlock
+from tui_agent.protocol.display_blocks import DiffBlock
 from tui_agent.protocol.events.policy import OPENS_FILES, PermissionChoice, PermissionRequested, Reach
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.modals.approval_body import ApprovalBody
 from tui_agent.tui.modals.preview_rows import ReadLong
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.untrusted_text import clean_line
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.sheet import Sheet
 

@@ -10,7 +10,7 @@ from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.links import address_of
 from tui_agent.tui.main_screen import SessionApp
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.untrusted_text import clean_line
 from tui_agent.tui.widgets.rows import Part
 from tui_agent.tui.widgets.sheet import Sheet
 

@@ -27,8 +27,8 @@ from tui_agent.tui.modals.change_selection import ChangeSelection, Stop
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.diff_strips import hunk_strips
 from tui_agent.tui.modals.viewer import Viewer, warn_newest_only
-from tui_agent.tui.text import as_sentence, clean_line, fit_path
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.untrusted_text import as_sentence, clean_line, fit_path
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Part, part, row
 from tui_agent.units import NO_LINES, format_line_changes, format_number

@@ -11,11 +11,11 @@ from textual.strip import Strip
 from tui_agent.folds.text.line_diff import drop_line_end_returns, split_hunks
 from tui_agent.folds.text.redaction_placeholders import note_hidden_differences
 from tui_agent.tui.modals.exact_command import blanks_sign
-from tui_agent.tui.text import clean
 from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.transcript.diff import diff_rows, parse_diff
 from tui_agent.tui.transcript.style import MARGIN, TEXT_COLUMN, Look
 from tui_agent.tui.transcript.styled_rows import strip_of
+from tui_agent.tui.untrusted_text import clean
 from tui_agent.tui.widgets.rows import Pen, wrap
 
 MAX_COLOURED_LINE: Final = 3000

@@ -20,8 +20,8 @@ from tui_agent.protocol.effects import (
 )
 from tui_agent.protocol.events.policy import CommandEffect, PermissionRequested
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.text import pad, reveal_line
-from tui_agent.tui.text import width as cells
+from tui_agent.tui.untrusted_text import pad, reveal_line
+from tui_agent.tui.untrusted_text import width as cells
 from tui_agent.tui.widgets.rows import Part, Pen, wrap
 
 VERB_WIDTH = 9

@@ -11,8 +11,8 @@ from textual.strip import Strip
 
 from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.unicode_text import reveal_invisible
-from tui_agent.tui.text import split_cells
 from tui_agent.tui.theme.theme import Looks
+from tui_agent.tui.untrusted_text import split_cells
 from tui_agent.tui.widgets.rows import Part, Pen
 
 MIN_CELLS_FOR_MARGIN: Final = 36

@@ -18,7 +18,7 @@ from tui_agent.tui.cli_client import Ask, json_rows, non_json_text, text_of
 from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.panes.notice import Level
-from tui_agent.tui.text import clean_line, shorten_home
+from tui_agent.tui.untrusted_text import clean_line, shorten_home
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.form import Form
 from tui_agent.tui.widgets.rows import Pen

@@ -13,8 +13,8 @@ from tui_agent.protocol.settings import CONTEXT_MODES
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.modals.fork_request import Change, ForkPoint, ForkRequest, Workplace, Workplaces
-from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.untrusted_text import clean, clean_line
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.form import Form
 from tui_agent.tui.widgets.rows import Pen, cells, wrap

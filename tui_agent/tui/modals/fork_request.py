@@ -13,12 +13,13 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.known_files import find_event_with_known_files
 from tui_agent.folds.session.state_view import SessionStateView
 from tui_agent.folds.transcript.entries import AnswerEntry, Entry, ToolEntry, UserEntry
-from tui_agent.protocol.base import CallId, LongText, text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.settings import EFFORTS, Effort
+from tui_agent.protocol.stored_text import LongText, text_preview
 from tui_agent.tui.cli_client import Ask, json_rows, text_of
-from tui_agent.tui.text import clean_line, reveal_line, shorten_home
+from tui_agent.tui.untrusted_text import clean_line, reveal_line, shorten_home
 
 Change: TypeAlias = Literal["model", "effort", "context", "message", "result"]
 Workplace: TypeAlias = Literal["folder", "worktree", "here"]

@@ -15,8 +15,8 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.prompt.completion import match
-from tui_agent.tui.text import clean_line, fit, fit_path, width
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.untrusted_text import clean_line, fit, fit_path, width
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.rows import Part, Pen, cut_parts, wrap
 from tui_agent.tui.widgets.rows import cells as cells_of

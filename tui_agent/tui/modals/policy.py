@@ -14,8 +14,8 @@ from tui_agent.protocol.commands import RevokeRule
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.panes.policy import COLUMNS, GRID, RESTORABLE, policy_role
-from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.untrusted_text import clean_line
 from tui_agent.tui.widgets.rows import Part, Pen, wrap
 from tui_agent.tui.widgets.sheet import ChoiceSheet
 

@@ -11,8 +11,7 @@ from typing import Final, TypeAlias
 from pydantic import JsonValue
 from textual.strip import Strip
 
-from tui_agent.protocol.base import LongText
-from tui_agent.protocol.display import (
+from tui_agent.protocol.display_blocks import (
     CustomBlock,
     DiffBlock,
     DisplayBlock,
@@ -24,11 +23,12 @@ from tui_agent.protocol.display import (
     TextBlock,
     TreeBlock,
 )
+from tui_agent.protocol.stored_text import LongText
 from tui_agent.tui.modals.diff_strips import diff_strips
 from tui_agent.tui.modals.exact_command import command_rows
-from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.transcript.blocks import tree_lines
+from tui_agent.tui.untrusted_text import clean_line
 from tui_agent.tui.widgets.rows import Part, Pen, cells, wrap
 from tui_agent.units import format_bytes
 

@@ -9,13 +9,14 @@ from typing import Final
 from textual import events
 from textual.strip import Strip
 
-from tui_agent.protocol.base import LongText, RequestId, text_preview
 from tui_agent.protocol.commands import AnswerQuestion
 from tui_agent.protocol.events.turn import QuestionAsked
+from tui_agent.protocol.ids import RequestId
+from tui_agent.protocol.stored_text import LongText, text_preview
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.keys_and_commands import KeyHint
-from tui_agent.tui.text import clean
 from tui_agent.tui.transcript.markdown_stream import markdown_strips
+from tui_agent.tui.untrusted_text import clean
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.rows import Part, wrap
 from tui_agent.tui.widgets.sheet import NO_ROW, ChoiceSheet

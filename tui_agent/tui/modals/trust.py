@@ -14,8 +14,8 @@ from tui_agent.config.project.trust_effects import describe_effect
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.modals.viewer import Viewer
-from tui_agent.tui.text import clean, reveal_line, width
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.untrusted_text import clean, reveal_line, width
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import cells, wrap
 from tui_agent.tui.widgets.sheet import NO_ROW, ChoiceSheet

@@ -12,7 +12,7 @@ from tui_agent.folds.text.undo_sentences import quote_commands
 from tui_agent.protocol.events.files import PlannedFileChange
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.keys_and_commands import KeyHint, Scope
-from tui_agent.tui.text import as_sentence, clean_line, fit_path
+from tui_agent.tui.untrusted_text import as_sentence, clean_line, fit_path
 from tui_agent.tui.widgets.rows import Part
 from tui_agent.tui.widgets.sheet import NO_ROW, ChoiceSheet
 

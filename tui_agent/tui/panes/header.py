@@ -12,8 +12,8 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.context_bar import bar, meter_style
 from tui_agent.tui.panes.policy import policy_role
 from tui_agent.tui.panes.status_line import StatusView, mood_symbol
-from tui_agent.tui.text import clean_line, fit, shorten_home
-from tui_agent.tui.text import width as cell_width
+from tui_agent.tui.untrusted_text import clean_line, fit, shorten_home
+from tui_agent.tui.untrusted_text import width as cell_width
 from tui_agent.tui.widgets.lists import LinePane
 from tui_agent.tui.widgets.rows import Part, cells, with_intent
 from tui_agent.units import format_cost, format_percent

@@ -8,8 +8,8 @@ from typing import Final, Literal, TypeAlias
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.text import clean
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.untrusted_text import clean
 from tui_agent.tui.widgets.lists import LinePane
 from tui_agent.tui.widgets.rows import wrap
 

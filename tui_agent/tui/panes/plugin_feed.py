@@ -14,9 +14,9 @@ import anyio
 from anyio import to_thread
 from textual.strip import Strip
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.errors import TuiAgentError
-from tui_agent.protocol.display import DisplayBlock
+from tui_agent.protocol.display_blocks import DisplayBlock
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 
 if TYPE_CHECKING:  # few sessions have panes of plugins

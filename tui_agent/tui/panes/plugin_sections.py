@@ -11,11 +11,11 @@ from textual.strip import Strip
 
 from tui_agent.folds.text.labels import describe_failures
 from tui_agent.folds.trace.metrics import MetricsView
-from tui_agent.protocol.display import DisplayBlock
+from tui_agent.protocol.display_blocks import DisplayBlock
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.plugin_feed import PaneFeed, PaneState
-from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.theme import Looks, Role
+from tui_agent.tui.untrusted_text import clean_line, fit
 from tui_agent.tui.widgets.rows import Pen, cells, wrap
 
 TESTS_PANE: Final = "tests"

@@ -11,8 +11,8 @@ from textual.strip import Strip
 from tui_agent.tui.panes.context_bar import bar, meter_style, tick_labels, words
 from tui_agent.tui.panes.todo import MAX_ITEMS, todo_rows
 from tui_agent.tui.panes.trace import trace_rows
-from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.theme import Looks
+from tui_agent.tui.untrusted_text import clean_line, fit
 from tui_agent.tui.widgets.lists import LinePane
 from tui_agent.tui.widgets.rows import Part, Pen, blank_strip, intent_of
 from tui_agent.units import KILO, format_percent, format_thousands, format_tokens, to_hundreds

@@ -15,7 +15,7 @@ from textual.widget import Widget
 
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.policy import policy_role, policy_words
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.untrusted_text import clean_line
 from tui_agent.tui.widgets.keymap import KeyActions
 from tui_agent.tui.widgets.lists import Intent, LinePane
 from tui_agent.tui.widgets.rows import Pen, blank_strip, cells, with_intent

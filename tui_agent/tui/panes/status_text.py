@@ -15,7 +15,7 @@ from tui_agent.protocol.settings import PAUSE_PENDING, BudgetUse, SessionSetting
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.status_line import Mood, StatusView
 from tui_agent.tui.panes.trace import MAX_NAME_LENGTH, fault_words, short_target
-from tui_agent.tui.text import clean_line, reveal_line
+from tui_agent.tui.untrusted_text import clean_line, reveal_line
 
 SUMMARISES, OLD = "summarising", "old turns"
 _ENDS: dict[str, tuple[Mood, str]] = {

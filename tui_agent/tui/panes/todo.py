@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
-from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.theme import Looks, Role
+from tui_agent.tui.untrusted_text import clean_line, fit
 from tui_agent.tui.widgets.rows import Pen, wrap
 
 if TYPE_CHECKING:  # the views are loaded after the first paint

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
-from tui_agent.tui.text import clean_line, fit, reveal_line
 from tui_agent.tui.theme.glyphs import Symbols
 from tui_agent.tui.theme.theme import Looks, Role
+from tui_agent.tui.untrusted_text import clean_line, fit, reveal_line
 from tui_agent.tui.widgets.rows import Part, Pen, cells, state_mark
 from tui_agent.units import format_cost, format_duration, format_elapsed, format_tokens
 

@@ -14,7 +14,7 @@ from tui_agent.tui.keys_and_commands import TYPED, Action
 from tui_agent.tui.panes.policy import DESCRIPTIONS
 from tui_agent.tui.prompt.completion_files import PathIndex, name_of
 from tui_agent.tui.prompt.completion_symbols import PAUSE_S, Symbol
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.untrusted_text import clean_line
 
 MAX_FILES_BEFORE_SYMBOLS = 5
 """Maximum number of files listed before the symbols."""

@@ -22,7 +22,7 @@ from tui_agent.tui.prompt.attachments import MEDIA, Chips, PastedSpans, is_path,
 from tui_agent.tui.prompt.completion import quote_path
 from tui_agent.tui.prompt.history import History
 from tui_agent.tui.prompt.vim import Vim
-from tui_agent.tui.text import clean_typed_text
+from tui_agent.tui.untrusted_text import clean_typed_text
 from tui_agent.tui.widgets.keymap import KeyActions, KeyMap
 from tui_agent.tui.widgets.lists import HasLooks, Intent
 
@@ -131,7 +131,7 @@ class PasteArea(TextArea, inherit_css=False):
 class MessageArea(HasLooks, PasteArea, inherit_css=False):
     """The text area of a message, with chips, undo of erased text, and earlier messages.
 
-    The text is always clean (see `tui.text`).
+    The text is always clean (see `tui.untrusted_text`).
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = TextArea.COMPONENT_CLASSES

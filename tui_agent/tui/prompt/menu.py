@@ -13,8 +13,8 @@ from textual.strip import Strip
 from textual.widgets import TextArea
 
 from tui_agent.tui.prompt.completion import Candidate
-from tui_agent.tui.text import clean_line, split_cells, width
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.untrusted_text import clean_line, split_cells, width
 from tui_agent.tui.widgets.lists import LinePane
 from tui_agent.tui.widgets.rows import Part, Pen, cut_parts
 from tui_agent.tui.widgets.rows import cells as cells_of

@@ -36,11 +36,11 @@ from tui_agent.tui.prompt.completion_symbols import PAUSE_S, FindSymbols, Symbol
 from tui_agent.tui.prompt.editor import Editor
 from tui_agent.tui.prompt.menu import Menu
 from tui_agent.tui.prompt.queue import QueueRows
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.untrusted_text import clean_line
 
 if TYPE_CHECKING:  # loaded after the first paint
     from tui_agent.folds.text.mention_parser import MentionCandidate
-    from tui_agent.protocol.base import RequestId
+    from tui_agent.protocol.ids import RequestId
 
 PLACEHOLDER = "Ask for a change, or type / for commands, @ for files"
 

@@ -13,7 +13,7 @@ from tui_agent.tui.widgets.lists import Intent, LinePane
 from tui_agent.tui.widgets.rows import Part, cells, cut_parts
 
 if TYPE_CHECKING:  # loaded after the first paint
-    from tui_agent.protocol.base import RequestId
+    from tui_agent.protocol.ids import RequestId
 
 MAX_ROWS: Final = 3
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from tui_agent.folds.base import current_branch
 from tui_agent.folds.context.compacted_rows import (
     CallNames,
     CompactedView,
@@ -14,10 +13,11 @@ from tui_agent.folds.context.compacted_rows import (
     compacted_view,
 )
 from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.projection import current_branch
 from tui_agent.ports.session import ReadText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.tui.modals.picker import Item
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.untrusted_text import clean_line
 from tui_agent.units import format_tokens
 
 IN_CONTEXT: Final = "In the context: pin messages that must stay"

@@ -16,14 +16,14 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.screens.list_page import Page
 from tui_agent.tui.screens.replay.live_log import open_live_replay
-from tui_agent.tui.text import clean, fit, reveal_line
 from tui_agent.tui.theme.theme import Looks, Role
+from tui_agent.tui.untrusted_text import clean, fit, reveal_line
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Column, Pen, cells, right_columns, state_mark
 from tui_agent.units import format_duration
 
 if TYPE_CHECKING:  # few sessions look at evaluations
-    from tui_agent.evals.runs.board import Board, BoardCell
+    from tui_agent.evals.runs.progress_board import Board, BoardCell
 
 COLUMNS = Column("state".ljust(16), 17), Column("time", 9)
 NO_RUNS: Final = (
@@ -115,7 +115,7 @@ def open_board(context: AppContext, argument: str) -> None:
     `argument`: the run's folder; by default the workspace's newest run.
     """
     # Imported here, because the app loads the evaluation's types only when it shows a run.
-    board = import_module("tui_agent.evals.runs.board")
+    board = import_module("tui_agent.evals.runs.progress_board")
     path = context.app.options.cwd / argument if argument else board.newest_run(context.app.options.cwd)
     if path is None:
         context.app.say(NO_RUNS, "warning")

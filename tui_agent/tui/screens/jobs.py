@@ -15,8 +15,8 @@ from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.viewer import show
 from tui_agent.tui.screens.list_page import Page
-from tui_agent.tui.text import clean, clean_line, fit, reveal_line
 from tui_agent.tui.theme.theme import Looks, Role
+from tui_agent.tui.untrusted_text import clean, clean_line, fit, reveal_line
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Column, Pen, cells, right_columns, state_mark
 from tui_agent.units import format_bytes, format_elapsed

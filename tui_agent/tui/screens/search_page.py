@@ -9,7 +9,7 @@ from textual.strip import Strip
 from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.keys_and_commands import Scope
 from tui_agent.tui.screens.list_page import MIN_HEIGHT_FOR_HEADS, Page, PageHead
-from tui_agent.tui.text import fit
+from tui_agent.tui.untrusted_text import fit
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.lists import ItemT
 from tui_agent.tui.widgets.rows import Part, Pen, cells, row

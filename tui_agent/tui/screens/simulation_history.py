@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from textual.strip import Strip
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.folds.simulation_fold import OVERSEERS
-from tui_agent.protocol.base import text_preview
-from tui_agent.protocol.display import DisplayBlock, MarkdownBlock, TerminalBlock, TextBlock
+from tui_agent.protocol.display_blocks import DisplayBlock, MarkdownBlock, TerminalBlock, TextBlock
 from tui_agent.protocol.events.simulation import SimulationMessage, SimulationRole, Viewer
+from tui_agent.protocol.stored_text import text_preview
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.main_screen import run_in_page
 from tui_agent.tui.screens.list_page import LinesScreen

@@ -19,7 +19,7 @@ from typing import Final
 
 from tui_agent.config.system_programs import find_system_program
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.text import clean, clean_line
+from tui_agent.tui.untrusted_text import clean, clean_line
 
 Write = Callable[[str], None]
 MAX_ANSWER_LENGTH: Final = 4000

@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
-from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import user_config_dir, user_data_dir
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.config.user_choices import UserChoices, load_choices
 from tui_agent.errors import ConfigError
 from tui_agent.tui.theme.glyphs import SymbolSet, choose_symbols

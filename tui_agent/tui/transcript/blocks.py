@@ -11,8 +11,7 @@ from typing import Final, assert_never
 from textual.strip import Strip
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import LongText, text_preview
-from tui_agent.protocol.display import (
+from tui_agent.protocol.display_blocks import (
     CustomBlock,
     DiffBlock,
     DisplayBlock,
@@ -25,8 +24,8 @@ from tui_agent.protocol.display import (
     TreeBlock,
     TreeNode,
 )
+from tui_agent.protocol.stored_text import LongText, text_preview
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.transcript.diff import diff_rows, parse_diff
 from tui_agent.tui.transcript.markdown import Place
@@ -36,6 +35,7 @@ from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
 from tui_agent.tui.transcript.styled_rows import LITERAL, Row, TextRun, frame, strip_of, wrap
 from tui_agent.tui.transcript.syntax_highlighting import color_tokens, lexer_for, tokens
 from tui_agent.tui.transcript.table import Cell, column_widths, header_style, table_rows
+from tui_agent.tui.untrusted_text import clean, clean_line
 from tui_agent.units import format_bytes
 
 OUTPUT_ROWS: Final = 8

@@ -18,7 +18,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from tui_agent.folds.transcript.entries import AnswerEntry, Entry, ReasoningEntry, ToolEntry, TranscriptView
-from tui_agent.protocol.base import BlobText, LongText, text_preview
+from tui_agent.protocol.stored_text import BlobText, LongText, text_preview
 from tui_agent.tui.theme.glyphs import UNICODE, Symbols
 from tui_agent.tui.theme.scrollbar import style_scrollbar
 from tui_agent.tui.theme.theme import Palette

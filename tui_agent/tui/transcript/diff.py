@@ -13,11 +13,11 @@ from typing import Final, Literal
 from tui_agent.folds.text.line_diff import drop_line_end_returns
 from tui_agent.folds.text.redaction_placeholders import note_hidden_differences
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.text import clean, split_cells, width
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
 from tui_agent.tui.transcript.styled_rows import DECOR, LITERAL, Row, TextRun, restyle, width_of, wrap
 from tui_agent.tui.transcript.syntax_highlighting import Token, color_tokens, lexer_for, tokens
+from tui_agent.tui.untrusted_text import clean, split_cells, width
 
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _WORDS: Final = re.compile(r"\w+|\s+|.")

@@ -18,9 +18,8 @@ from tui_agent.folds.transcript.entries import (
     TurnEntry,
     UserEntry,
 )
-from tui_agent.protocol.base import BlobText, LongText, text_preview
-from tui_agent.protocol.display import DisplayBlock
-from tui_agent.tui.text import clean
+from tui_agent.protocol.display_blocks import DisplayBlock
+from tui_agent.protocol.stored_text import BlobText, LongText, text_preview
 from tui_agent.tui.transcript.blocks import LIVE_ROWS, OUTPUT_ROWS, PART_LINES, Reader, line_count
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
@@ -37,6 +36,7 @@ from tui_agent.tui.transcript.notices import notice_rows, turn_rows
 from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
 from tui_agent.tui.transcript.styled_rows import Row
 from tui_agent.tui.transcript.tool_rows import is_hidden, is_open_by_default, tool_rows, unfolded_blocks
+from tui_agent.tui.untrusted_text import clean
 
 BODY_ROWS: Final = 3
 """Maximum number of body rows of a tool call or notice without empty rows around the entry."""

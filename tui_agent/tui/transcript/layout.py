@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, overload
 
 from tui_agent.folds.transcript.entries import AnswerEntry, Entry, UserEntry
-from tui_agent.protocol.base import LongText
+from tui_agent.protocol.stored_text import LongText
 from tui_agent.tui.transcript.auto_fold import AutoFold, Slot, group_row
 from tui_agent.tui.transcript.entry_drawing import DisplayState, draw, guess_rows, has_gaps, new_stream
 from tui_agent.tui.transcript.style import Look

@@ -10,13 +10,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.tui.text import expand_tabs
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.transcript.inline import InlineRenderer, parser
+from tui_agent.tui.transcript.inline_markdown import InlineRenderer, parser
 from tui_agent.tui.transcript.style import Look
 from tui_agent.tui.transcript.styled_rows import DECOR, Row, TextRun, frame, width_of, wrap
 from tui_agent.tui.transcript.syntax_highlighting import color_tokens, groups, lexer_for, tokens
 from tui_agent.tui.transcript.table import Cell, column_widths, header_style, table_rows
+from tui_agent.tui.untrusted_text import expand_tabs
 
 if TYPE_CHECKING:  # slow, loaded with the first Markdown text
     from markdown_it.token import Token

@@ -10,9 +10,8 @@ from functools import partial
 
 from textual.strip import Strip
 
-from tui_agent.tui.text import clean
 from tui_agent.tui.theme.theme import Looks, Role
-from tui_agent.tui.transcript.inline import InlineRenderer, parser
+from tui_agent.tui.transcript.inline_markdown import InlineRenderer, parser
 from tui_agent.tui.transcript.markdown import Piece, Place, code_rows, render_piece
 from tui_agent.tui.transcript.markdown_blocks import (
     PARAGRAPH_LIMIT,
@@ -30,6 +29,7 @@ from tui_agent.tui.transcript.style import MARGIN, Look
 from tui_agent.tui.transcript.styled_rows import Row, strip_of, width_of
 from tui_agent.tui.transcript.syntax_highlighting import group_ends
 from tui_agent.tui.transcript.table import Cell, column_widths, header_style, table_rows
+from tui_agent.tui.untrusted_text import clean
 
 
 class MarkdownStream:

@@ -15,9 +15,8 @@ from tui_agent.folds.transcript.entries import (
     ReasoningEntry,
     UserEntry,
 )
-from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.stored_text import text_preview
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.text import clean, clean_line, expand_tabs
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.blocks import (
     OUTPUT_ROWS,
@@ -32,6 +31,7 @@ from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.style import STATE_COLUMN, TARGET_COLUMN, TEXT_COLUMN, Look
 from tui_agent.tui.transcript.styled_rows import LITERAL, Row, TextRun, action_runs, width_of, wrap
+from tui_agent.tui.untrusted_text import clean, clean_line, expand_tabs
 from tui_agent.units import format_bytes, format_time_of_day
 
 WIDE: Final = 90

@@ -8,14 +8,14 @@ from typing import Final
 from tui_agent.folds.session.changed_files import format_folders
 from tui_agent.folds.text.labels import TURN_END_LABELS
 from tui_agent.folds.transcript.entries import NoticeEntry, TurnEntry
-from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.turn import TurnEnd
+from tui_agent.protocol.stored_text import text_preview
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.text import clean, clean_line, pad, reveal_line, width
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.blocks import LIVE_ROWS, OUTPUT_ROWS, Body, Reader, body_rows, prose_rows
 from tui_agent.tui.transcript.style import TARGET_COLUMN, TEXT_COLUMN, Look
 from tui_agent.tui.transcript.styled_rows import LITERAL, Row, TextRun, action_runs, frame, width_of, wrap
+from tui_agent.tui.untrusted_text import clean, clean_line, pad, reveal_line, width
 from tui_agent.units import format_cost, format_duration, format_line_changes
 
 _VERBS: Final[dict[str, str]] = {"model_failed": "model", "retry": "model", "shell": "run"}

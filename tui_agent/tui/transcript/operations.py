@@ -13,11 +13,11 @@ from tui_agent.folds.transcript.entries import (
     TranscriptView,
     UserEntry,
 )
-from tui_agent.tui.text import clean
 from tui_agent.tui.time_slice import Slices
 from tui_agent.tui.transcript.canvas import TranscriptCanvas
 from tui_agent.tui.transcript.layout import Layout
 from tui_agent.tui.transcript.selected_text import selected_source
+from tui_agent.tui.untrusted_text import clean
 
 
 class TranscriptOperations(TranscriptCanvas):

@@ -13,11 +13,11 @@ from rich.style import Style
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.links import address_of
-from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme.theme import MIN_CONTRAST, Role, contrast
 from tui_agent.tui.transcript.style import Look
 from tui_agent.tui.transcript.styled_rows import LITERAL, Row, TextRun, frame, width_of, wrap
 from tui_agent.tui.transcript.syntax_highlighting import split_tabs
+from tui_agent.tui.untrusted_text import clean, clean_line
 
 TAB: Final = 8
 LINE_LIMIT: Final = 4_000

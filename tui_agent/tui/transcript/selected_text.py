@@ -6,8 +6,8 @@ Invariant: only source text is copied, never line numbers or other decoration.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tui_agent.tui.text import split_cells
 from tui_agent.tui.transcript.styled_rows import DECOR, Row, TextRun
+from tui_agent.tui.untrusted_text import split_cells
 
 
 class Point(NamedTuple):

@@ -18,7 +18,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from tui_agent.tui.text import cell_text, split_cells, width
+from tui_agent.tui.untrusted_text import cell_text, split_cells, width
 
 DECOR: Final = -1
 LITERAL: Final = -2

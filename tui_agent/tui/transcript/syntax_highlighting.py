@@ -10,9 +10,9 @@ from typing import Final, Protocol, TypeAlias
 
 from rich.style import Style
 
-from tui_agent.tui.text import width
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.styled_rows import TextRun
+from tui_agent.tui.untrusted_text import width
 
 Token: TypeAlias = tuple[str, Role]
 

@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import Final
 
 from tui_agent.folds.transcript.entries import Entry, Subtask, ToolEntry, ToolState
-from tui_agent.protocol.display import DiffBlock, DisplayBlock, TerminalBlock, TextBlock
+from tui_agent.protocol.display_blocks import DiffBlock, DisplayBlock, TerminalBlock, TextBlock
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.text import clean, clean_line, fit, fit_path, pad, width
 from tui_agent.tui.theme.glyphs import Symbols
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.blocks import (
@@ -28,6 +27,7 @@ from tui_agent.tui.transcript.blocks import (
 )
 from tui_agent.tui.transcript.style import STATE_COLUMN, TARGET_COLUMN, Look
 from tui_agent.tui.transcript.styled_rows import LITERAL, Row, TextRun, width_of, wrap
+from tui_agent.tui.untrusted_text import clean, clean_line, fit, fit_path, pad, width
 from tui_agent.tui.widgets.rows import state_mark
 from tui_agent.units import NO_LINES, format_duration, format_elapsed, format_line_changes, format_tokens
 

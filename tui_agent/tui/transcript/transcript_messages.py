@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from textual.message import Message
 
-from tui_agent.protocol.base import BlobText
+from tui_agent.protocol.stored_text import BlobText
 
 
 @dataclass

@@ -10,8 +10,8 @@ from textual.strip import Strip
 
 from tui_agent.folds.text.line_diff import FileCounts
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.text import clean, clean_line, fit
 from tui_agent.tui.theme.theme import Looks, Role
+from tui_agent.tui.untrusted_text import clean, clean_line, fit
 from tui_agent.tui.widgets.rows import Part, part, row, wrap
 
 

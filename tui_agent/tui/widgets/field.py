@@ -5,7 +5,7 @@ Invariant: `type_key` returns True if the field used the key.
 
 from itertools import accumulate
 
-from tui_agent.tui.text import clean_line, split_cells, width
+from tui_agent.tui.untrusted_text import clean_line, split_cells, width
 from tui_agent.tui.widgets.rows import Part, Pen
 
 

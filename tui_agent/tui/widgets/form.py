@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from textual.strip import Strip
 
-from tui_agent.tui.text import clean
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.untrusted_text import clean
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.question_keys import ResultT
 from tui_agent.tui.widgets.rows import Part, Pen, cells, wrap

@@ -11,9 +11,9 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from tui_agent.tui.text import cell_text, clean_line, fit, split_cells, width
 from tui_agent.tui.theme.glyphs import Symbols
 from tui_agent.tui.theme.theme import Looks, Role
+from tui_agent.tui.untrusted_text import cell_text, clean_line, fit, split_cells, width
 
 Part: TypeAlias = tuple[str, Style]
 

@@ -19,8 +19,9 @@ from tui_agent.ports.environment import (
     OutputSink,
 )
 from tui_agent.ports.log import Blobs, StoredFile
-from tui_agent.protocol.base import CallId, Payload
 from tui_agent.protocol.events.files import Author, FileChanged
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import CallId
 from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 
 MAX_COMPARE_BYTES = 2_000_000

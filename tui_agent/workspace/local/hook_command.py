@@ -12,7 +12,7 @@ from pydantic_core import from_json, to_json
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment, ExecResult, ExecSpec
 from tui_agent.ports.hook import HookAnswer, HookReply
-from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.stored_text import JsonMap
 from tui_agent.units import format_bytes
 
 DENY_EXIT_CODE = 2

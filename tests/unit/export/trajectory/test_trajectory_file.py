@@ -24,12 +24,13 @@ from tui_agent.export.trajectory.trajectory_file import (
     read_session_trace,
     update_trajectory,
 )
-from tui_agent.protocol.base import AgentId, CallId, Payload
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.eval import TestFinished, VerifierFinished
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.session import SessionEnded, SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserSteered
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.store.log_reader import read_records
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.session_log import SessionLog

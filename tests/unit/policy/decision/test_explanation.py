@@ -7,7 +7,6 @@ import pytest
 from tests.stubs.rows import rows
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
-from tui_agent.protocol.base import CallId, RequestId
 from tui_agent.protocol.effects import (
     Effect,
     InternalEffect,
@@ -18,6 +17,7 @@ from tui_agent.protocol.effects import (
     WriteEffect,
 )
 from tui_agent.protocol.events.policy import CommandEffects, PermissionRequested
+from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.tui.modals.effect_table import effect_lines
 
 WORKSPACE = "/home/ada/timesheet"

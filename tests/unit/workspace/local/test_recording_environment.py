@@ -5,8 +5,9 @@ import pytest
 
 from tests.stubs.memory_blobs import MemoryBlobs
 from tui_agent.errors import StaleFile
-from tui_agent.protocol.base import CallId, Payload
 from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.frozen_model import Payload
+from tui_agent.protocol.ids import CallId
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.workspace.local.file_change_events import RecordingEnvironment
 

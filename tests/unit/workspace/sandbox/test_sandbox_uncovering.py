@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.stubs.sandboxed import SECRET, World, elsewhere, git, require_sandbox
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.ports.environment import ExecResult, ExecSpec
 from tui_agent.wiring.environments import build_confinement
 from tui_agent.wiring.startup_context import load_startup_context

@@ -23,8 +23,8 @@ from tui_agent.tui.screens.compare.figures import (
     final_sums,
     sums_at,
 )
-from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.untrusted_text import clean_line
 from tui_agent.tui.widgets.lists import LinePane
 from tui_agent.tui.widgets.rows import Part, blank_strip, cells, cut_parts, part, row, state_mark, with_intent
 from tui_agent.units import format_line_changes

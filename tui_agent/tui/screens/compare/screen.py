@@ -33,9 +33,9 @@ from tui_agent.tui.screens.compare.compare_header import (
 )
 from tui_agent.tui.screens.compare.figures import describe_missing, describe_tools
 from tui_agent.tui.screens.replay.playhead import SPEEDS, Playhead, PlayheadScreen
-from tui_agent.tui.text import clean, clean_line, width
 from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.transcript.markdown_stream import markdown_strips
+from tui_agent.tui.untrusted_text import clean, clean_line, width
 from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.lists import Intent, Lines
 from tui_agent.tui.widgets.rows import Part, blank_strip, row, wrap

@@ -12,8 +12,8 @@ from tui_agent.protocol.settings import RepoMapOptions, SessionSettings
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.modals.diff_strips import diff_strips
 from tui_agent.tui.screens.map.queries import MapFile, MapLine, MapSymbol
-from tui_agent.tui.text import clean_line, fit, fit_path
 from tui_agent.tui.theme.theme import Looks
+from tui_agent.tui.untrusted_text import clean_line, fit, fit_path
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Part, Pen, cells, row
 from tui_agent.units import format_tokens

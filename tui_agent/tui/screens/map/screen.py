@@ -36,7 +36,7 @@ from tui_agent.tui.screens.map.queries import (
     parse_answer,
 )
 from tui_agent.tui.screens.search_page import SearchPage
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.untrusted_text import clean_line
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.rows import Pen

@@ -5,7 +5,7 @@ Invariant: the app starts no engine and writes nothing.
 
 from collections.abc import Mapping
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.session_options import SessionOptions
 from tui_agent.tui.cli_client import Ask, CommandLine
 from tui_agent.tui.screens.replay.replay_protocols import ReplayHost, ReplaySource
 from tui_agent.tui.screens.replay.screen import ReplayScreen

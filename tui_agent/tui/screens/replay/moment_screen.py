@@ -15,7 +15,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.folds.replay_cursor import ReplayCursor
 from tui_agent.folds.screen_folds import Views, describe_error
 from tui_agent.folds.trace.timeline import build_timeline
-from tui_agent.protocol.base import BlobText
+from tui_agent.protocol.stored_text import BlobText
 from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.panes.context_bar import meter_style
 from tui_agent.tui.panes.header import Header
@@ -28,13 +28,13 @@ from tui_agent.tui.panes.status_line import StatusView
 from tui_agent.tui.screens.replay.playhead import Playhead, PlayheadScreen
 from tui_agent.tui.screens.replay.replay_protocols import ReplayHost, ReplaySource
 from tui_agent.tui.screens.replay.timeline_pane import Head, TimelinePane, rows_for
-from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.time_slice import Slices
 from tui_agent.tui.transcript.blocks import draw_blocks
 from tui_agent.tui.transcript.tool_rows import QUICK_S
 from tui_agent.tui.transcript.transcript_messages import BlobWanted
 from tui_agent.tui.transcript.widget import TranscriptWidget
+from tui_agent.tui.untrusted_text import clean_line
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.rows import Part, with_intent

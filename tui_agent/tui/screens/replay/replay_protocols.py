@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Protocol
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import LongText
 from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.stored_text import LongText
 from tui_agent.tui.cli_client import Ask
 from tui_agent.tui.screens.tree.fork import StartFork
 

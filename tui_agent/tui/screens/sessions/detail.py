@@ -12,8 +12,8 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.cli_client import JsonRow, text_of
 from tui_agent.tui.screens.sessions.session_rows import SearchHit, SessionRow, state_of
 from tui_agent.tui.screens.sessions.session_table import branch_mark, highlight
-from tui_agent.tui.text import clean, clean_line, fit, reveal_line, shorten_home
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.untrusted_text import clean, clean_line, fit, reveal_line, shorten_home
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Part, cells, part, state_mark, wrap
 from tui_agent.units import (

@@ -17,7 +17,7 @@ from tui_agent.tui.screens.replay.live_log import open_live_replay
 from tui_agent.tui.screens.sessions.session_list import SessionsPage
 from tui_agent.tui.screens.sessions.session_rows import SORTS, SessionRow, Sort
 from tui_agent.tui.screens.tree.fork import fork_session
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.untrusted_text import clean_line
 from tui_agent.tui.widgets.field import Field
 from tui_agent.units import format_bytes
 

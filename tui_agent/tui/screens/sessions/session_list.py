@@ -26,7 +26,7 @@ from tui_agent.tui.screens.sessions.session_rows import (
     parse_sessions,
 )
 from tui_agent.tui.screens.sessions.session_table import SessionsHeader, SessionTable
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.untrusted_text import clean_line
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Pen
 from tui_agent.units import format_bytes, format_cost

@@ -13,9 +13,9 @@ from pydantic import AfterValidator
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branch_tree import fork_name
 from tui_agent.tui.cli_client import read_rows
-from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.glyphs import Symbols
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.untrusted_text import clean_line
 from tui_agent.tui.widgets.rows import state_mark
 from tui_agent.units import CostPrecision
 

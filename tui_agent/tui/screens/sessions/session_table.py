@@ -12,9 +12,9 @@ from textual.strip import Strip
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.screens.sessions.session_rows import ListLine, SessionRow, Sort, state_of
-from tui_agent.tui.text import fit, pad
-from tui_agent.tui.text import width as width_of
 from tui_agent.tui.theme.theme import Looks
+from tui_agent.tui.untrusted_text import fit, pad
+from tui_agent.tui.untrusted_text import width as width_of
 from tui_agent.tui.widgets.rows import Part, Pen, cells, cut_parts, row, with_intent
 from tui_agent.units import format_age, format_bytes, format_cost
 

@@ -21,7 +21,7 @@ from tui_agent.tui.modals.viewer import show
 from tui_agent.tui.panes.trace import duration, is_group, label, state_symbol, tokens
 from tui_agent.tui.screens.list_page import Page
 from tui_agent.tui.screens.trace.span_list import FILTERS, SpanList
-from tui_agent.tui.text import clean
+from tui_agent.tui.untrusted_text import clean
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Part, cells, part, row, with_intent, wrap
 from tui_agent.units import format_cost, format_duration, format_time_of_day

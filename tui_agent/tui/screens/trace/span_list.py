@@ -19,8 +19,8 @@ from tui_agent.tui.panes.trace import (
     tokens,
     visible_spans,
 )
-from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.untrusted_text import clean_line, fit
 from tui_agent.tui.widgets.keymap import key_map_of
 from tui_agent.tui.widgets.lists import ChoiceList
 from tui_agent.tui.widgets.rows import Part, Pen, cells, intent_of, list_pen, part, with_intent

@@ -18,7 +18,7 @@ from tui_agent.tui.app_context import AppContext
 from tui_agent.tui.cli_client import read_rows
 from tui_agent.tui.modals.diff_strips import diff_strips
 from tui_agent.tui.screens.list_page import Page
-from tui_agent.tui.text import as_sentence, clean_line, fit
+from tui_agent.tui.untrusted_text import as_sentence, clean_line, fit
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Column, Part, Pen, cells, part, right_columns
 from tui_agent.units import format_line_changes, format_time, format_time_of_day

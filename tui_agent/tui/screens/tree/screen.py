@@ -23,7 +23,7 @@ from tui_agent.tui.screens.tree.tree_rows import (
     parent_message,
     read_tree,
 )
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.untrusted_text import clean_line
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Pen
 

@@ -14,10 +14,10 @@ from tui_agent.folds.session.branch_tree import Outcome, TurnResult
 from tui_agent.folds.text.labels import describe_failures
 from tui_agent.folds.text.line_diff import FileCounts
 from tui_agent.tui.cli_client import read_rows
-from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.glyphs import Symbols
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.markdown_stream import markdown_strips
+from tui_agent.tui.untrusted_text import clean_line, fit
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Column, Part, Pen, cells, part, right_columns, state_mark
 from tui_agent.units import CostPrecision, format_age, format_cost, format_duration, format_time

@@ -7,7 +7,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
-from tui_agent.protocol.base import FrozenModel, JsonMap, LongText
+from tui_agent.protocol.frozen_model import FrozenModel
+from tui_agent.protocol.stored_text import JsonMap, LongText
 
 
 class TextBlock(FrozenModel):

@@ -11,10 +11,10 @@ from rich.style import Style
 
 from tui_agent.folds.text.markdown_names import keep_names
 from tui_agent.tui.links import Address, address_of
-from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.style import Look
 from tui_agent.tui.transcript.styled_rows import TextRun
+from tui_agent.tui.untrusted_text import clean_line
 
 if TYPE_CHECKING:  # slow, loaded with the first Markdown text
     from markdown_it import MarkdownIt

@@ -4,7 +4,7 @@ from email.utils import formatdate
 
 import pytest
 
-from tui_agent.models import faults, tool_call_repair
+from tui_agent.models import provider_faults, tool_call_repair
 from tui_agent.models.http import EventParser
 from tui_agent.models.retry_waits import next_wait, retry_after
 
@@ -35,7 +35,7 @@ OVERFLOWS = {
 @pytest.mark.parametrize("provider", OVERFLOWS)
 def test_every_providers_overflow_is_known(provider: str) -> None:
     status, body = OVERFLOWS[provider]
-    assert faults.from_status(status, body, {}, now=0).kind == "overflow"
+    assert provider_faults.from_status(status, body, {}, now=0).kind == "overflow"
 
 
 SAID = {
@@ -57,11 +57,11 @@ SAID = {
 @pytest.mark.parametrize("provider", OVERFLOWS)
 def test_what_a_model_holds_is_read_where_its_provider_says_it(provider: str) -> None:
     status, body = OVERFLOWS[provider]
-    assert faults.from_status(status, body, {}, now=0).window_tokens == SAID.get(provider, 0)
+    assert provider_faults.from_status(status, body, {}, now=0).window_tokens == SAID.get(provider, 0)
 
 
 def test_numbers_of_another_failure_are_no_window() -> None:
-    assert not faults.from_status(
+    assert not provider_faults.from_status(
         429, "tokens per min (TPM): maximum context length is 9000", {}, now=0
     ).window_tokens
 
@@ -81,20 +81,20 @@ def test_numbers_of_another_failure_are_no_window() -> None:
     ],
 )  # fmt: skip
 def test_words_decide_where_a_status_is_shared(status: int, body: str, kind: str) -> None:
-    assert faults.from_status(status, body, {}, now=0).kind == kind
+    assert provider_faults.from_status(status, body, {}, now=0).kind == kind
 
 
 @pytest.mark.parametrize("body", ["[" * 100_000, '{"error":' * 900 + '"busy"' + "}" * 900])
 def test_an_error_nested_too_deeply_is_a_fault_too(body: str) -> None:
-    assert faults.from_status(503, body, {}, now=0).kind == "overloaded"
+    assert provider_faults.from_status(503, body, {}, now=0).kind == "overloaded"
 
 
 def test_the_providers_words_are_kept_and_the_message_is_short() -> None:
     body = '{"error":{"message":"' + "x" * 9_000 + '"}}'
-    found = faults.from_status(400, body, {}, now=0)
+    found = provider_faults.from_status(400, body, {}, now=0)
     assert len(found.message) < 600
     assert found.original.startswith('{"error"')
-    assert len(found.original) == faults.ORIGINAL_LIMIT
+    assert len(found.original) == provider_faults.ORIGINAL_LIMIT
 
 
 def test_retry_after_is_read_in_all_its_forms() -> None:
@@ -109,7 +109,8 @@ def test_retry_after_is_read_in_all_its_forms() -> None:
 
 def test_a_wait_that_is_too_long_is_said() -> None:
     assert (
-        "wait of 1 h 00 min" in faults.from_status(429, "slow down", {"retry-after": "3600"}, now=0).message
+        "wait of 1 h 00 min"
+        in provider_faults.from_status(429, "slow down", {"retry-after": "3600"}, now=0).message
     )
 
 
@@ -122,7 +123,7 @@ def test_transient_faults_are_the_six() -> None:
         "timeout",
         "cut",
         "empty",
-    } == faults.TRANSIENT
+    } == provider_faults.TRANSIENT
 
 
 def test_waits_double_within_a_quarter_and_respect_the_provider() -> None:

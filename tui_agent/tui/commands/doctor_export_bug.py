@@ -13,8 +13,8 @@ from tui_agent.tui.commands.status import session_pairs
 from tui_agent.tui.main_screen import SessionApp
 from tui_agent.tui.modals.export_form import export_to_chosen_place
 from tui_agent.tui.modals.viewer import show
-from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.untrusted_text import clean_line
 from tui_agent.tui.widgets.facts import Facts
 
 COLOURS = {"full": "true colour", "16": "16 colours", "none": "no colours"}
