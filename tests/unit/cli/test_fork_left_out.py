@@ -91,6 +91,26 @@ def test_a_fork_lacks_generated_folders_and_tells_the_user_and_the_model(
     assert "without ignored files and the generated folders .venv/, web/node_modules/." in repr(messages)
 
 
+@pytest.mark.parametrize("is_redacted", [False, True])
+def test_folders_that_an_imported_fork_lacks_are_not_the_users_change(
+    call: Call, tmp_path: Path, work: Path, is_redacted: bool
+) -> None:
+    run(call, tmp_path, "write it", "--session", "ses_a")
+    fork_id = str(fork(call, tmp_path, "--folder", "../try")["id"])
+    archive = str(tmp_path / "fork.tar.gz")
+    redact = ("--redact",) if is_redacted else ()
+    status, _, err = call("sessions", "export", fork_id, "--format", "archive", "-o", archive, *redact)
+    assert status == 0, err
+    (tmp_path / "sessions" / fork_id).rename(tmp_path / "moved")
+    assert call("sessions", "import", archive)[0] == 0
+    imported = len(log(tmp_path, fork_id))
+    run(call, tmp_path, "again", "--session", fork_id)
+    own = [event["payload"] for event in log(tmp_path, fork_id)[imported:]]
+    assert [payload["path"] for payload in own if payload["kind"] == "file.changed"] == ["later.txt"]
+    assert not any(payload.get("folders") for payload in own if payload["kind"] == "checkpoint.taken")
+    assert call("sessions", "verify", fork_id)[0] == 0
+
+
 def test_an_undo_in_the_fork_does_not_bring_a_part_of_a_generated_folder_back(
     call: Call, tmp_path: Path, work: Path
 ) -> None:

@@ -310,7 +310,7 @@ class GitCheckpoints:
             commit = await commit_module.commit_changes(
                 shadow,
                 WorkspaceChanges(paths, ()),
-                message="Folders left out",
+                message=store_setup.LEFT_OUT_MESSAGE,
                 author=plan_module.HUMAN,
                 part=-1,
             )

@@ -35,6 +35,8 @@ STAND_INS_FILE = "stand-ins"
 
 A checkpoint is replaced if it is lost, or if a fork's folder does not have all of its files.
 """
+LEFT_OUT_MESSAGE = "Folders left out"
+"""Message of a commit that replaces its parent commit, because a fork's folder lacks some of the folders."""
 
 
 def record_stand_in(store: Path, replaced: str, commit: str) -> None:
@@ -253,6 +255,20 @@ async def import_bundle(shadow: CheckpointStore, bundle: Path) -> None:
         checked = await shadow.git.run(*_STRICT, "fsck", "--full", "--no-dangling", "--no-progress")
         if checked.code:
             raise shadow.git.error_for("fsck", checked)
+        await _record_left_out_folders(shadow)
     except CheckpointError:
         await run_sync(lambda: shutil.rmtree(shadow.git.folder, ignore_errors=True))
         raise
+
+
+async def _record_left_out_folders(shadow: CheckpointStore) -> None:
+    """Record the checkpoints that a fork replaced when it left out folders: a bundle lacks the file with stand-ins."""
+    patterns = f"--grep=^{LEFT_OUT_MESSAGE}$", "--grep=^Part: -1$"
+    output = await shadow.git("rev-list", "--all", "--reverse", "--parents", "--all-match", *patterns)
+    for line in output.decode("ascii").splitlines():
+        commit, *parents = line.split()
+        if len(parents) == 1:
+            try:
+                await run_sync(record_stand_in, shadow.git.folder, parents[0], commit)
+            except OSError as fault:
+                raise disk_error(shadow.git.folder, fault) from fault
