@@ -128,9 +128,12 @@ def shorten_home(path: Path) -> str:
     return f"~/{path.relative_to(home)}".removesuffix("/.") if path.is_relative_to(home) else str(path)
 
 
-def reveal_line(text: str) -> str:
-    """Return a text as one line with invisible characters revealed."""
-    return clean_line(text, reveal=True)
+def reveal_line(text: str, line_break: str = " ") -> str:
+    """Return a text as one line with invisible characters revealed.
+
+    `line_break`: text to show in place of a line break.
+    """
+    return clean(text, reveal=True).replace("\n", line_break)
 
 
 def cell_text(text: str) -> str:

@@ -6,12 +6,12 @@ import pytest
 
 from tests.stubs.story import called
 from tests.tui.app.driving import Driven, end_grace_period, golden, open_app
-from tests.tui.app.test_approvals import ask, request
+from tests.tui.app.test_approvals import CHOICES, ask, request
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.display_blocks import DiffBlock, TextBlock
-from tui_agent.protocol.effects import RunEffect
+from tui_agent.protocol.effects import ReadEffect, RunEffect, WriteEffect
 from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequested
 
 LONG = f"echo {'a' * 3000}; rm -rf sub"
@@ -416,3 +416,18 @@ async def test_a_whole_change_gets_all_rows_but_six_of_a_low_screen(size: tuple[
         assert "No, and say why" in driven.text() and "Yes, this session" in driven.text()
         await driven.press("escape", "d")
         assert "nothing runs until you answer" in driven.text()
+
+
+@pytest.mark.parametrize(("symbols", "mark"), [("unicode", "⏎"), ("ascii", "\\n")])
+async def test_a_line_break_in_a_file_name_is_a_mark_in_every_row_of_an_approval(
+    symbols: str, mark: str
+) -> None:
+    name = "we\nird name.txt"
+    choice = PermissionChoice(reach="always", rule=f"allow write {name}")
+    effects = (ReadEffect(path=name), WriteEffect(path=name))
+    config = {"TUI_AGENT_SYMBOLS": symbols}
+    async with open_app(golden("night_shift"), size=(120, 40), environ=config) as driven:
+        await ask(driven, request(effects=effects, target=name, choices=(*CHOICES[:2], choice)))
+        shown = name.replace("\n", mark)
+        rows = [row for row in driven.rows() if "ird name.txt" in row and "waiting for you" not in row]
+        assert len(rows) == 4 and all(shown in row for row in rows)

@@ -70,7 +70,7 @@ class ApprovalBody:
         )
         diffs = [block for block in self._request.preview if isinstance(block, DiffBlock)]
         room = width - len(verb) - (10 if diffs and width >= MIN_CELLS_BESIDE_LABEL else 0)
-        first, *others = wrap(reveal_line(self._request.target), room)
+        first, *others = wrap(reveal_line(self._request.target, self._sheet.looks.symbols.line_break), room)
         left = [part(verb, "t2"), part(first)]
         if diffs:
             minus = self._sheet.looks.symbols.minus
@@ -142,7 +142,7 @@ class ApprovalBody:
 
         `only_risky`: True to draw only risky commands, and count the others.
         """
-        commands = numbered_commands(self._request)
+        commands = numbered_commands(self._request, self._sheet.looks.symbols.line_break)
         shown = [
             command
             for command in commands
@@ -187,7 +187,9 @@ class ApprovalBody:
         `reason`: False to leave out the row `Asked`, which tells why the user is asked.
         """
         rows: list[Strip] = []
-        for label, text in effect_lines(self._request, self._policy, self._workspace):
+        for label, text in effect_lines(
+            self._request, self._policy, self._workspace, self._sheet.looks.symbols.line_break
+        ):
             if label == "Asked" and not reason:
                 continue
             if width < MIN_CELLS_BESIDE_LABEL:

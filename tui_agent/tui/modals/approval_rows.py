@@ -14,7 +14,7 @@ from tui_agent.tui.keys_and_commands import KeyHint
 from tui_agent.tui.modals.approval_state import ANSWERS, WORDS, Answer, ApprovalState, Plan
 from tui_agent.tui.modals.effect_table import question_of
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.untrusted_text import clean, fit
+from tui_agent.tui.untrusted_text import fit, reveal_line
 from tui_agent.tui.widgets.rows import Part, Pen, cells, wrap
 
 MIN_COMMAND_ROWS: Final = 3
@@ -333,8 +333,7 @@ class ApprovalRows(ApprovalState):
         if answer == "a" and not choice.offered and has_same_reason and not self.is_gated:
             reason = "not available either"
         text = choice.rule if choice.offered and not is_exact else reason
-        line_break = "\\n" if self.looks.symbols.name == "ascii" else "⏎"
-        line = clean(text, reveal=True).replace("\n", line_break)
+        line = reveal_line(text, self.looks.symbols.line_break)
         if room < _MIN_CELLS_FOR_FULL_REASON:
             line = line.replace("not available for ", "not for ", 1)
         pieces = wrap(line, room)

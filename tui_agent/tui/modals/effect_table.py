@@ -80,8 +80,13 @@ def question_of(request: PermissionRequested) -> str:
     return f"Use {reveal_line(request.tool)[:60]}?"
 
 
-def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> list[tuple[str, str]]:
-    """Return (label, sentence) for each effect of a tool call, except the effects drawn by `command_table`."""
+def effect_lines(
+    request: PermissionRequested, policy: str, workspace: str, line_break: str = " "
+) -> list[tuple[str, str]]:
+    """Return (label, sentence) for each effect of a tool call, except the effects drawn by `command_table`.
+
+    `line_break`: text to show in place of a line break in a path.
+    """
     effects = request.effects
     # The declared effects do not tell everything that a program or an MCP server does.
     runs = any(isinstance(effect, RunEffect | McpCallEffect) for effect in effects)
@@ -93,24 +98,29 @@ def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> l
     if request.commands:
         return lines
     return [
-        ("Reads", _reads(effects, unknown)),
-        ("Writes", _writes(request, unknown, workspace)),
+        ("Reads", _reads(effects, unknown, line_break)),
+        ("Writes", _writes(request, unknown, workspace, line_break)),
         ("Network", _network(effects, unknown)),
         *lines,
     ]
 
 
-def numbered_commands(request: PermissionRequested) -> list[NumberedCommand]:
-    """Return the request's commands with their effects. Hidden characters are made visible."""
+def numbered_commands(request: PermissionRequested, line_break: str = " ") -> list[NumberedCommand]:
+    """Return the request's commands with their effects. Hidden characters are made visible.
+
+    `line_break`: text to show in place of a line break in the name of a file or host.
+    """
     return [
-        NumberedCommand(number, reveal_line(command.command), _reveal_effects(command.effects))
+        NumberedCommand(number, reveal_line(command.command), _reveal_effects(command.effects, line_break))
         for number, command in enumerate(request.commands, 1)
     ]
 
 
-def _reveal_effects(effects: Sequence[CommandEffect]) -> tuple[CommandEffect, ...]:
+def _reveal_effects(effects: Sequence[CommandEffect], line_break: str) -> tuple[CommandEffect, ...]:
     return tuple(
-        effect.model_copy(update={"verb": reveal_line(effect.verb), "target": reveal_line(effect.target)})
+        effect.model_copy(
+            update={"verb": reveal_line(effect.verb), "target": reveal_line(effect.target, line_break)}
+        )
         for effect in effects
     ) or (CommandEffect(verb="only reads"),)
 
@@ -119,19 +129,19 @@ def _join_texts(texts: Sequence[str], otherwise: str, separator: str = ", ") -> 
     return separator.join(dict.fromkeys(texts)) or otherwise
 
 
-def _reads(effects: Sequence[Effect], unknown: bool) -> str:
+def _reads(effects: Sequence[Effect], unknown: bool, line_break: str) -> str:
     reads = [effect for effect in effects if isinstance(effect, ReadEffect)]
-    paths = [reveal_line(read.path) + ("/**" if read.recursive else "") for read in reads]
+    paths = [reveal_line(read.path, line_break) + ("/**" if read.recursive else "") for read in reads]
     return _join_texts(paths, "not known" if unknown else "nothing else")
 
 
-def _writes(request: PermissionRequested, unknown: bool, workspace: str) -> str:
+def _writes(request: PermissionRequested, unknown: bool, workspace: str, line_break: str) -> str:
     texts: list[str] = []
     for effect in request.effects:
         if isinstance(effect, WriteEffect):
             change = ", removed" if effect.removes else ", a new file" if effect.creates else ""
             place = "" if _is_inside(effect.path, request, workspace) else ", outside this workspace"
-            texts.append(reveal_line(effect.path) + change + place)
+            texts.append(reveal_line(effect.path, line_break) + change + place)
     return _join_texts(texts, "not known" if unknown else "nothing", "; ")
 
 

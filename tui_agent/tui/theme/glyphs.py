@@ -36,6 +36,7 @@ class Symbols(NamedTuple):
     rule: str = "─"
     minus: str = "−"
     ellipsis: str = "…"
+    line_break: str = "⏎"
     arrow: str = "->"
     compaction: str = "≡"
     files: str = "±"
@@ -69,6 +70,7 @@ ASCII: Final = Symbols(
     rule="-",
     minus="-",
     ellipsis="...",
+    line_break="\\n",
     compaction="=",
     files="~",
     activity="_.-:=+#",
