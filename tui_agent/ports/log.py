@@ -97,8 +97,8 @@ class StoredFile:
 
     - `blob`: digest of the stored (redacted) bytes.
     - `sha256`: digest of the original bytes.
-    - `placeholder_lines`: redacted lines with placeholders, each with the secret values that the placeholders
-      replace. These lines are kept only in memory.
+    - `placeholder_lines`: for each redacted line, the secret values that its placeholders replace. They are kept only in
+      memory.
     """
 
     blob: str

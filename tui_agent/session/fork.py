@@ -101,7 +101,7 @@ def _begins_with_baseline(marks: Iterable[Record]) -> bool:
 def describe_large_files_left_out(
     workspace: Path, dest: Path, file_bytes: int, folders: Collection[str]
 ) -> str:
-    """Return a sentence about files of the workspace larger than `file_bytes` bytes that the fork does not have.
+    """Return a sentence about the workspace's large files (over `file_bytes` bytes) that the fork lacks.
 
     Return an empty string if there are no such files. The generated `folders` that were left out are not searched, nor
     are folders that are missing in the fork's folder `dest`.

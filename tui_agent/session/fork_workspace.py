@@ -68,7 +68,7 @@ def fork_checkpoints(parent_folder: Path, child_folder: Path) -> None:
 
 
 async def remove_from_checkpoints(child_folder: Path, folders: Sequence[str]) -> None:
-    """Take folders that a fork's workspace lacks out of the fork's newest checkpoint.
+    """Remove from a fork's newest checkpoint the folders that its workspace lacks.
 
     Otherwise, they would look like folders that the user removed. Raise `CheckpointError` if the checkpoints cannot be
     used.

@@ -156,7 +156,7 @@ def test_a_valid_table_is_called_valid(call: Call, tmp_path: Path) -> None:
         ('"-r --reverse"', '"r"', 5, "programs.showlog.flags.r: r is not an option"),
         ('about = "Shows a log."', "", 2, "programs.showlog.about: this key is missing"),
         ('decision = "ask"', 'decision = "allow"', 16, "should be allow, not ask: --delete of showlog"),
-        ('because = "--delete"', 'because = "--erase"', 16, "but not because '--erase'"),
+        ('because = "--delete"', 'because = "--erase"', 16, "but for another reason than '--erase'"),
         ("[programs.showlog]", "[programs.showlog", 2, "it is not valid TOML"),
         ("# Shows our log.", "x = 1", 1, "x: this key is not known"),
     ],

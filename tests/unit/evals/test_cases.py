@@ -103,7 +103,7 @@ def fault(tmp_path: Path, tree: object) -> str:
             "/bad.json: 'budgets' is 4: expected a table with max_cost_usd, max_iterations, max_parts, max_turns, "
             "timeout_seconds. Correct the value.",
         ),
-        ({"name": "x", "extends": "gone"}, "/bad.json, at extends: there is no suite 'gone'."),
+        ({"name": "x", "extends": "gone"}, "/bad.json, field `extends`: there is no suite 'gone'."),
         ({"cases": [GOOD, GOOD]}, "/bad.json: two cases have the id 'bad'."),
         ({"cases": []}, "/bad.json has no cases."),
         ({"cases": 3}, "/bad.json, at cases: it is not a list."),

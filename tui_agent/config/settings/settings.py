@@ -232,7 +232,7 @@ class DelegationSettings(Table):
         1,
         ge=1,
         le=4,
-        description="Maximum number of levels of delegates below the main agent; 1: a delegate has no delegates.",
+        description="Maximum number of levels of delegates below the main agent. With 1, a delegate has no delegates.",
     )
     max_iterations: int = Field(
         30, ge=1, le=500, description="Maximum iterations of a delegate; a named agent can set its own limit."

@@ -1,4 +1,4 @@
-"""The edits and the stopped test runs that make the results of the newest finished test run stale.
+"""What makes the results of the newest finished test run stale: later edits and later test runs that were stopped.
 
 Invariant: files that a test run itself writes are not edits.
 """

@@ -97,7 +97,7 @@ def _is_unseen(folder: str, facts: PolicyFacts) -> bool:
 
 
 def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to ask if a command would read secret files without naming them; otherwise empty."""
+    """Return a reason to ask the user if a command would read secret files that it does not name."""
     # A sandbox hides secret files, so there only secrets in git's commits are a reason.
     committed = _committed_secrets(command, uses, facts)
     if committed:

@@ -84,7 +84,7 @@ def describe_difference(example: Example, decision: Decision, reason: str) -> st
     if decision != example.decision:
         return f"the example {example.line!r} should be {example.decision}, not {decision}: {reason}"
     if example.because not in reason:
-        return f"the example {example.line!r} is {decision}, but not because {example.because!r}: {reason}"
+        return f"the example {example.line!r} is {decision}, but for another reason than {example.because!r}: {reason}"
     return ""
 
 

@@ -240,9 +240,10 @@ def _look_up(draft: Draft, program: str) -> Entry | None:
 
 
 def _paths_back_to_venv(draft: Draft, program: str) -> list[str]:
-    """Return the normalized paths of a program such as `../.venv/bin/python`, and its paths up to the last `..`.
+    """Return the normalized path of a program such as `../.venv/bin/python`, and of its part up to the last `..`.
 
-    Empty if `program` has no `..`, or may be anything else than a program in a virtual environment of the workspace.
+    There are several of each if the current folder is not certain. The list is empty unless `program` has a `..` and
+    is certainly in a virtual environment of the workspace.
     """
     joined = [join_path(folder, program) for folder in draft.folders if folder is not None]
     normalized = [posixpath.normpath(path) for path in joined]

@@ -70,7 +70,7 @@ def test_a_good_table_has_no_problem() -> None:
             'line = "showlog --delete',
             'line = "showlog -n x',
             "my.toml:17",
-            "is ask, but not because '--delete'",
+            "is ask, but for another reason than '--delete'",
         ),
         ('"-n" = "number"', "", "my.toml:13", "should be allow, not ask: -n of showlog is not known"),
         ('about = "Shows a log."', 'about = "Shows a log.', "my.toml:4", "it is not valid TOML"),
