@@ -47,7 +47,9 @@ def _load_suite(name: str, here: Path, extending: tuple[Path, ...]) -> Suite:
     if suite.extends:
         folder = path if path.is_dir() else path.parent
         if _find_suite(suite.extends, folder) is None:
-            raise ConfigError(f"{path}, field `extends`: there is no suite {suite.extends!r}.", hint=FORMAT_HINT)
+            raise ConfigError(
+                f"{path}, field `extends`: there is no suite {suite.extends!r}.", hint=FORMAT_HINT
+            )
         first = _load_suite(suite.extends, folder, (*extending, resolved)).cases
         suite = suite.model_copy(update={"cases": (*first, *suite.cases)})
     if not suite.cases:
