@@ -52,6 +52,7 @@ DYNAMIC = {
     "tui_agent.tui.prompt.completion_files: start + rest": "each line is a path, of 4,096 bytes at most",
     "tui_agent.tui.screens.sessions.session_table: f'({pattern})'": "texts, escaped",
     r'''tui_agent.workspace.sandbox.command_run: f"^.*failed to remove '?(?:{names})\\b.*$"''': ON_ONE_LINE,
+    r'''tui_agent.workspace.sandbox.denials: f"""(?<![^\\s'\\"`‘“])([^\\s'\\"`‘“]*/)?{re.escape(name)}/?(?![^\\s'\\"`’”:])"""''': "it begins only where a word begins, and each / of the word is tried once",
     r"tui_agent.workspace.sandbox.denials: f'(?<![\\w.-]){re.escape(name)}(?![\\w.-])'": A_TEXT,
     "tui_agent.workspace.sandbox.denials: pattern": "a name, escaped, and the rest of its path: nothing follows that could fail",
     r'''tui_agent.workspace.sandbox.output_notes: f"(?:^|(?<!:)[\\s/]){re.escape(name)}$|[ \\t/]{re.escape(name)}/$|'{re.escape(name)}'"''': A_TEXT,

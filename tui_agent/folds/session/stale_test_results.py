@@ -1,4 +1,4 @@
-"""What makes the results of the newest finished test run stale: later edits and later test runs that were stopped.
+"""Later edits and stopped test runs, which make the results of the newest finished test run stale.
 
 Invariant: files that a test run itself writes are not edits.
 """
