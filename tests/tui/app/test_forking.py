@@ -14,9 +14,12 @@ from tests.tui.app.branching import Walked, walk
 from tests.tui.app.driving import golden, open_app
 from tests.tui.app.replaying import FakeCommandLine, open_replay
 from tui_agent.protocol.commands import ContinueTurn, Rename, SubmitPrompt
+from tui_agent.protocol.events.files import CheckpointRestored
+from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.protocol.stored_text import BlobText
 from tui_agent.tui.controller.drafts import DraftFile
+from tui_agent.tui.controller.rewind import KeptFilesPicker
 from tui_agent.tui.modals.fork_form import ForkDraft, ForkForm
 from tui_agent.tui.modals.fork_request import (
     ForkPoint,
@@ -66,6 +69,25 @@ async def test_what_is_typed_while_a_fork_is_made_waits_for_the_fork(tmp_path: P
         message, rename = walked.newest.submitted
         assert isinstance(message, SubmitPrompt) and message.text == "go on here"
         assert isinstance(rename, Rename) and rename.title == "my fork"
+
+
+async def test_a_fork_is_opened_while_a_question_about_kept_files_is_open(tmp_path: Path) -> None:
+    async with walk(tmp_path) as walked:
+        end = len(walked.session.records) - 1
+        walked.session.feed(SessionHeadMoved(to_seq=SECOND_MESSAGE - 1, from_seq=end, reason="undo"))
+        walked.session.feed(
+            CheckpointRestored(source="c" * 40, commit="d" * 40, paths=(), skipped_paths=("a.py",))
+        )
+        await walked.until(lambda: isinstance(walked.app.screen, KeptFilesPicker))
+        await walked.slash("/fork")
+        await walked.keys("enter")
+        await walked.until(lambda: walked.opened)
+        await walked.quiet()
+        assert len(walked.app.screen_stack) == 1 and "fork failed" not in walked.text()
+        await walked.type("go on")
+        await walked.press("enter")
+        await walked.until(lambda: walked.newest.submitted)
+        assert not any(isinstance(command, SubmitPrompt) for command in walked.session.submitted)
 
 
 @pytest.mark.slow_variants

@@ -92,11 +92,16 @@ class RewindActions:
     def begin_session(self) -> None:
         """Close the open questions, and forget the events handled so far, because another session was opened."""
         for sheet in (self._file_choice, self._kept_files and self._kept_files[0]):
-            if sheet is not None:
-                sheet.dismiss(None)
+            self._close(sheet)
         self._asked_at = self._given_back_at = self._to_seq = -1
         self._picker = self._plan_for = self._file_choice = self._undo_to = self._kept_files = None
         self._answered = frozenset()
+
+    def _close(self, sheet: FileChoice | KeptFilesPicker | None) -> None:
+        """Close `sheet` without an answer, if it is still open."""
+        # A fork has closed all sheets before it opens its session. `dismiss` would then close another screen.
+        if sheet is not None and sheet in self._host.app.screen_stack:
+            sheet.dismiss(None)
 
     def undo(self, argument: str = "") -> None:
         """Undo the newest turn, and put its message back into the prompt.
@@ -289,14 +294,14 @@ class RewindActions:
             else:
                 self._ask_about_uncertain(planned, submit, planned.running_jobs)
         if self._file_choice is not None and self._has_newer_turn():
-            self._file_choice.dismiss(None)
+            self._close(self._file_choice)
             self._say_cancelled()
         if self._kept_files is not None and (
             self._kept_files[1] != views.branches.view().undo_to or views.restore_seq > self._asked_at
         ):
             # The answer would restore files of a state that a newer undo, redo, restore or turn has left.
             picker, self._kept_files = self._kept_files[0], None
-            picker.dismiss(None)
+            self._close(picker)
         if views.restore_seq <= max(self._asked_at, self._host.seen_seq):
             return
         self._asked_at = views.restore_seq
