@@ -7,7 +7,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from tests.engine.harness import Bench, EchoTool, QuickClock, call, running, say
+from tests.engine.harness import Bench, EchoTool, HeldTool, QuickClock, call, running, say
 from tests.engine.test_session_contract import FORMS, Reading, opened, options
 from tests.stubs.clock import FakeClock
 from tests.stubs.strict_history import faults_in
@@ -17,7 +17,7 @@ from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.transcript.entries import ToolEntry, TurnEntry
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.ports.session import Session
-from tui_agent.protocol.commands import ContinueTurn, Queue, SubmitPrompt
+from tui_agent.protocol.commands import ContinueTurn, Queue, Steer, SubmitPrompt
 from tui_agent.protocol.display_blocks import TextBlock
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelResponded
@@ -28,6 +28,7 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 from tui_agent.session.clock import SystemClock
+from tui_agent.session.fork import find_fork_start
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.session_store import SessionStore
 
@@ -195,6 +196,30 @@ async def test_a_what_if_with_another_message_sends_only_that_message(tmp_path: 
         await anyio.lowlevel.checkpoint()
         assert [one.text for one in bench.of(UserMessageReceived)] == ["other words"]
         assert bench.recorder.state.queue == ()
+
+
+@pytest.mark.parametrize("before", [0, 1], ids=["at the message", "at the event before it"])
+async def test_another_message_replaces_one_that_was_sent_while_a_command_ran(
+    tmp_path: Path, before: int
+) -> None:
+    tool = HeldTool(writes=True)
+    async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [tool], session=PARENT) as bench:
+        bench.submit(SubmitPrompt(text="first"))
+        await tool.started.wait()
+        bench.submit(Steer(text="use tabs"))
+        steered = await bench.until("user.steered")
+        tool.go.set()
+        await bench.until("turn.finished")
+        change = ForkChange(message="use spaces")
+        start = find_fork_start(bench.events, steered.seq - before, change)
+        sessions(tmp_path).fork(PARENT, start.at_seq, "ses_fork", start.change)
+    async with running(tmp_path, [say("I see.")], [EchoTool()], session="ses_fork") as bench:
+        assert await gone_on(bench) == [
+            "user: first",
+            "agent: ['echo']",
+            "result: Not run: the session was forked at this point",
+            "user: use spaces",
+        ]
 
 
 @pytest.mark.slow

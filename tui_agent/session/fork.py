@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 
 from anyio import to_thread
@@ -30,7 +31,7 @@ from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken,
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import ForkChange, SessionHeadMoved
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted
-from tui_agent.protocol.events.turn import UserMessageReceived, UserShellStarted
+from tui_agent.protocol.events.turn import UserMessageReceived, UserShellStarted, UserSteered
 from tui_agent.protocol.ids import MAIN_AGENT, CallId
 from tui_agent.protocol.unicode_text import format_count, list_first
 from tui_agent.session.fork_workspace import STORE_NAME, checkout_for_fork, load_state
@@ -205,9 +206,11 @@ def find_fork_start(records: Sequence[Record], at_seq: int, change: ForkChange) 
     if change.message is not None and change.result is not None:
         raise UsageError("A fork can replace a message or a tool result, not both.")
     until = [record for record in records if record.seq <= at_seq]
+    if change.message is not None:
+        start_seq = _before_message(until, at_seq)
+        return ForkStart(find_event_with_known_files(_until_steered(records, start_seq), start_seq), change)
     if change.result is None:
-        start_seq = at_seq if change.message is None else _before_message(until, at_seq)
-        return ForkStart(find_event_with_known_files(records, start_seq), change)
+        return ForkStart(find_event_with_known_files(records, at_seq), change)
     call_id = _call_id_at(until, at_seq) or _only_open_call(until, at_seq)
     start_seq = _before_result(until, call_id, at_seq)
     if call_id not in {call.call_id for call in _open_calls(until, start_seq)}:
@@ -220,12 +223,27 @@ def find_fork_start(records: Sequence[Record], at_seq: int, change: ForkChange) 
 def _before_message(records: Sequence[Record], at_seq: int) -> int:
     last = records[-1] if records else None
     match last:
-        case Envelope(seq=seq, agent="main", parent=int(parent), payload=UserMessageReceived()) if (
-            seq == at_seq
-        ):
+        case Envelope(
+            seq=seq, agent="main", parent=int(parent), payload=UserMessageReceived() | UserSteered()
+        ) if seq == at_seq:
             return parent
         case _:
             return at_seq
+
+
+def _until_steered(records: Sequence[Record], seq: int) -> list[Record]:
+    """Return the records before the first message that the user added to the running turn after event `seq`."""
+    # The call during which the user sent this message ends after it. A fork after the call would contain the message
+    # and its replacement.
+    return list(takewhile(lambda record: record.seq <= seq or not _is_steered(record), records))
+
+
+def _is_steered(record: Record) -> bool:
+    return (
+        isinstance(record, Envelope)
+        and record.agent == MAIN_AGENT
+        and isinstance(record.payload, UserSteered)
+    )
 
 
 def _call_id_at(records: Sequence[Record], at_seq: int) -> CallId | None:
