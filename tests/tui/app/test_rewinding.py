@@ -18,6 +18,7 @@ from tui_agent.protocol.events.files import (
 from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived, UserQueued
 from tui_agent.protocol.ids import RequestId
+from tui_agent.tui.modals.policy import PolicySheet
 from tui_agent.tui.transcript.transcript_messages import EntryAction
 
 
@@ -201,7 +202,7 @@ async def test_escape_twice_chooses_a_message_and_what_goes_back() -> None:
         assert re.search(r"Kept\n.*b\.py +you changed it too", driven.text())
         await driven.type("/redo")  # no filter: the text would match the first row
         assert "conversation only" in driven.text()
-        await driven.press("down", "down", "enter")
+        await driven.press("down", "down", "down", "enter")  # the text deselected the first row
         (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
         assert (revert.to_seq, revert.conversation, revert.files) == (second - 1, False, True)
 
@@ -288,6 +289,72 @@ async def test_undo_on_the_row_of_an_older_turn_asks_about_that_turn() -> None:
         chat.widget.post_message(EntryAction(rows[3], "undo"))
         await driven.pilot.pause()
         assert isinstance(driven.session.submitted[-1], Undo), "the newest turn: at once"
+
+
+async def test_a_command_typed_into_the_question_of_a_revert_runs_and_reverts_nothing() -> None:
+    async with open_app(session=begun()) as driven:
+        first = turn(driven, 1, "the first thing", "one")
+        turn(driven, 2, "the second thing", "two")
+        await driven.settle()
+        await driven.type("/undo turn 1")
+        await driven.press("enter")
+        await driven.type("/und")
+        await driven.settle()
+        driven.session.feed(CheckpointPlanned(to_seq=first - 1))
+        await driven.settle()
+        assert "Your message  /und" in driven.text() and "no file would change" in driven.text()
+        assert "Enter send message" in driven.rows()[-1]
+        await driven.type("o")
+        await driven.press("enter")
+        await driven.settle()
+        assert [type(command) for command in driven.session.submitted] == [PlanRevert, Undo]
+        assert "conversation and files" not in driven.text()
+
+
+async def test_a_command_typed_into_the_question_of_a_revert_can_open_a_sheet() -> None:
+    for keys in (("enter",), ("escape", "enter")):
+        async with open_app(session=begun()) as driven:
+            turn(driven, 1, "the first thing", "one")
+            turn(driven, 2, "the second thing", "two")
+            await driven.settle()
+            await driven.type("/undo turn 1")
+            await driven.press("enter")
+            await driven.type("/policy")
+            await driven.press(*keys)
+            await driven.settle()
+            assert isinstance(driven.app.screen, PolicySheet)
+            await driven.press("escape")
+            assert driven.app.screen is driven.app.screen_stack[0]
+            assert [type(command) for command in driven.session.submitted] == [PlanRevert]
+
+
+async def test_a_row_of_the_question_of_a_revert_can_be_chosen_after_typing() -> None:
+    async with open_app(session=begun()) as driven:
+        first = turn(driven, 1, "the first thing", "one")
+        turn(driven, 2, "the second thing", "two")
+        await driven.settle()
+        await driven.type("/undo turn 1")
+        await driven.press("enter")
+        await driven.type("not yet")
+        await driven.press("down", "down", "enter")
+        (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
+        assert (revert.to_seq, revert.conversation, revert.files) == (first - 1, True, False)
+        assert driven.app.prompt.editor.text == "not yet"
+
+
+async def test_an_unsent_message_does_not_get_the_keys_of_the_question_of_a_revert() -> None:
+    async with open_app(session=begun()) as driven:
+        first = turn(driven, 1, "the first thing", "one")
+        await driven.settle()
+        chat = driven.app.controller.chat if driven.app.controller is not None else None
+        assert chat is not None and chat.widget is not None
+        await driven.type("a draft")
+        chat.widget.post_message(EntryAction(chat.entries[0].id, "revert"))
+        await driven.pilot.pause()
+        assert "Revert to before “the first thing”" in driven.text()
+        await driven.press("enter")
+        (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
+        assert (revert.to_seq, driven.app.prompt.editor.text) == (first - 1, "a draft")
 
 
 async def test_undo_of_a_turn_that_does_not_exist_says_so() -> None:

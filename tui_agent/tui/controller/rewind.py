@@ -38,13 +38,9 @@ _CHOICES = (
 _FILES, _LEFT = "Files", "Kept"
 
 
-class KeptFilesPicker(Picker):
-    """List of the files that an undo or revert did not restore, because someone else had changed them.
+class _RestorePicker(Picker):
+    """List of what an undo or revert can restore. Typed text goes to the message in the prompt."""
 
-    Typed text goes to the message in the prompt.
-    """
-
-    has_grace_period = True
     answer_actions = frozenset({"list_open"})
 
     def __init__(self, title: str, items: Sequence[Item]) -> None:
@@ -60,6 +56,31 @@ class KeptFilesPicker(Picker):
             self.send_message()
         else:
             super().use()
+
+
+class RevertPicker(_RestorePicker):
+    """Question what to revert: the conversation, the files or both.
+
+    If the user sends a message instead, the question closes, because the message changes what a revert would undo.
+    """
+
+    old_message_gets_keys = False
+
+    def begin_writing(self) -> None:
+        super().begin_writing()
+        if self.covered_prompt is not None and self.covered_prompt.was_sent:
+            self.close()
+
+    def send_message(self) -> None:
+        if self.message:
+            self.close()
+        super().send_message()
+
+
+class KeptFilesPicker(_RestorePicker):
+    """List of the files that an undo or revert did not restore, because someone else had changed them."""
+
+    has_grace_period = True
 
 
 class RewindActions:
@@ -347,8 +368,9 @@ class RewindActions:
             self._ask_about_uncertain(host.views.restore_plan if files else None, submit)
 
         checking = Item("", "checking the files …", offered=False, group="Files")
-        self._picker = Picker(title, [*_CHOICES, checking], has_filter=False)
-        self._picker.total = ""
+        self._picker = RevertPicker(title, [*_CHOICES, checking])
+        self._picker.covered_prompt = host.questions.cover_prompt()
+        self._picker.covered_prompt.is_typing = False  # The user opened the question.
         self._to_seq, host.views.restore_plan = to_seq, None
         host.app.push_screen(self._picker, rewind_to_choice)
         host.submit(PlanRevert(to_seq=to_seq))

@@ -159,12 +159,16 @@ class Picker(ChoiceSheet[str | None]):
         return next((index for index, item in enumerate(self.items) if item.current), 0)
 
     def set_items(self, items: Sequence[Item]) -> None:
-        """Replace the items; the selected item stays selected if it is among the new items."""
+        """Replace the items; the selected item stays selected if it is among the new items.
+
+        If no row is selected because the user is writing a message, no row becomes selected.
+        """
         chosen = self.chosen_item
         self.items, self._filtered = list(items), None
         self._row_cache.clear()
         values = [item.value for item in self.matches]
-        self.chosen = values.index(chosen.value) if chosen is not None and chosen.value in values else 0
+        if self.has_selection:
+            self.chosen = values.index(chosen.value) if chosen is not None and chosen.value in values else 0
         self.redraw()
 
     @property

@@ -51,7 +51,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         self._opened_at = math.inf  # Until the sheet is visible, every key falls into the grace period.
         self._grace_s = self.grace_period_s
         self.covered_prompt: CoveredPrompt | None = None
-        """The prompt, if the sheet appeared by itself. None if the user opened the sheet."""
+        """The prompt, if it gets the text that is typed into the sheet. None for most sheets that the user opened."""
         self.is_writing = False
         """True while keys go to the message in the prompt."""
         self._shown_message = ""
