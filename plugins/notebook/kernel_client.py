@@ -170,5 +170,5 @@ async def run_kernel(process: api.PipedProcess, python: str) -> AsyncIterator[Ke
     if problem:
         raise api.ToolError(
             f"The kernel could not start: {problem}.",
-            hint=f"{python} needs ipykernel: install it there, or set `python` in [plugins.notebook] to another one.",
+            hint=f"{python} needs ipykernel: install it there, or choose another one with `python` in [plugins.notebook].",
         )

@@ -1,6 +1,7 @@
 """Hostile text in every field of a session: what commands print of it moves no cursor and hides nothing."""
 
 import json
+import re
 import sys
 import unicodedata
 from pathlib import Path
@@ -92,8 +93,10 @@ def test_an_export_of_events_is_escaped_for_a_terminal_and_whole_for_a_file(
     main(words)
     shown = capsys.readouterr().out
     assert foul(piped) and not foul(shown)
-    assert [json.loads(one) for one in piped.split("\n") if one] == [
-        json.loads(one) for one in shown.split("\n") if one
+    # Each export hides the digests of contents that it does not hold with a key of its own.
+    whole, escaped = (re.sub(r'("(?:crc|digest)": ?)"[0-9a-f]+"', r'\1""', text) for text in (piped, shown))
+    assert [json.loads(one) for one in whole.split("\n") if one] == [
+        json.loads(one) for one in escaped.split("\n") if one
     ]
 
 
