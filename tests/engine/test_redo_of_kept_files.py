@@ -7,16 +7,20 @@ from tests.engine.test_rewind import go, shell, told, turn
 from tui_agent.protocol.commands import Redo, Undo
 from tui_agent.protocol.events.files import CheckpointRestored
 
-LINES = [str(number) for number in range(1, 12)]
+ANSWERS = [shell("sed -i s/^1$/A/ f.txt"), say("A."), shell("sed -i s/^11$/B/ f.txt"), say("B.")]
+"""The agent changes the first line in one turn, and the last line in the next."""
+
+
+def file_of_eleven_lines(folder: Path) -> Path:
+    path = folder / "workspace" / "f.txt"
+    path.parent.mkdir()
+    path.write_text("".join(f"{number}\n" for number in range(1, 12)))
+    return path
 
 
 async def test_a_redo_restores_a_change_to_a_file_that_only_the_undo_before_kept(tmp_path: Path) -> None:
-    workspace = tmp_path / "workspace"
-    workspace.mkdir()
-    path = workspace / "f.txt"
-    path.write_text("\n".join(LINES) + "\n")
-    answers = [shell("sed -i s/^1$/A/ f.txt"), say("A."), shell("sed -i s/^11$/B/ f.txt"), say("B.")]
-    async with told(tmp_path, *answers) as bench:
+    path = file_of_eleven_lines(tmp_path)
+    async with told(tmp_path, *ANSWERS) as bench:
         await turn(bench, "first")
         path.write_text(path.read_text().replace("6\n", "mine\n"))
         before_second = path.read_text()
@@ -35,12 +39,8 @@ async def test_a_redo_restores_a_change_to_a_file_that_only_the_undo_before_kept
 
 
 async def test_a_redo_keeps_a_file_that_the_user_changed_after_the_undo(tmp_path: Path) -> None:
-    workspace = tmp_path / "workspace"
-    workspace.mkdir()
-    path = workspace / "f.txt"
-    path.write_text("\n".join(LINES) + "\n")
-    answers = [shell("sed -i s/^1$/A/ f.txt"), say("A."), shell("sed -i s/^11$/B/ f.txt"), say("B.")]
-    async with told(tmp_path, *answers) as bench:
+    path = file_of_eleven_lines(tmp_path)
+    async with told(tmp_path, *ANSWERS) as bench:
         await turn(bench, "first")
         path.write_text(path.read_text().replace("6\n", "mine\n"))
         await turn(bench, "second")
